@@ -28,9 +28,11 @@ func TestAuthorizationOfEKS(t *testing.T) {
 		return fmt.Sprintf("arn:aws:eks:%s:123456789012:%s", a.root.Region, resource)
 	}
 	ofOne := eks.NewFromConfig(a.user("one", allow(`"eks:*"`, arn("*/one*"))))
-	ofTeam := eks.NewFromConfig(a.user("team", `{"Effect":"Allow","Action":"eks:*","Resource":"*","Condition":{"StringEquals":{"aws:ResourceTag/team":"a"}}}`))
+	ofTeam := eks.NewFromConfig(a.user("team",
+		`{"Effect":"Allow","Action":"eks:*","Resource":"*","Condition":{"StringEquals":{"aws:ResourceTag/team":"a"}}}`))
 	noPass := eks.NewFromConfig(a.user("nopass", allow(`"eks:*"`, "*")))
-	viewers := eks.NewFromConfig(a.user("viewers", `{"Effect":"Allow","Action":"eks:*","Resource":"*","Condition":{"StringEquals":{"eks:accessScope":"namespace"}}}`))
+	viewers := eks.NewFromConfig(a.user("viewers",
+		`{"Effect":"Allow","Action":"eks:*","Resource":"*","Condition":{"StringEquals":{"eks:accessScope":"namespace"}}}`))
 	name := func(s string) *eks.DescribeClusterInput { return &eks.DescribeClusterInput{Name: &s} }
 	group := func(cluster string) *eks.DescribeNodegroupInput {
 		return &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: aws.String("n")}
@@ -50,8 +52,9 @@ func TestAuthorizationOfEKS(t *testing.T) {
 			Name: aws.String("three"), RoleArn: c.RoleArn, ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: c.ResourcesVpcConfig.SubnetIds},
 		})), "AccessDeniedException"},
 		"a scope that a condition refuses": {call(viewers.AssociateAccessPolicy(t.Context(), &eks.AssociateAccessPolicyInput{
-			ClusterName: c.Name, PrincipalArn: aws.String("arn:aws:iam::123456789012:root"), AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
-			PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"),
+			ClusterName: c.Name, PrincipalArn: aws.String("arn:aws:iam::123456789012:root"),
+			AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
+			PolicyArn:   aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"),
 		})), "AccessDeniedException"},
 	} {
 		if test.code == "" && test.err != nil {

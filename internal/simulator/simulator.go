@@ -206,7 +206,13 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 	s.closes = append(s.closes, clusters.Close, groups.Close, balancers.Close, instances.Close)
 	names := route53.New(env, network, route53.WithBalancers(frontends.Resolve))
 	s.names = names
-	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter), ssm.WithCiphers(ciphers))
+	public := func(region, name string) (string, bool) {
+		if version, ok := clusters.PublicParameter(name); ok {
+			return version, true
+		}
+		return instances.PublicParameter(region, name)
+	}
+	store := ssm.New(env, ssm.WithPublic(public), ssm.WithCiphers(ciphers))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
 		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups, clusters,

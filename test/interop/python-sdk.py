@@ -128,5 +128,41 @@ def permissions():
     iam.delete_user(UserName="boto")
 
 
-for part in (tables, buckets, queues, stacks, accounts, permissions):
+def clusters():
+    ec2, iam, eks = boto3.client("ec2"), boto3.client("iam"), boto3.client("eks")
+    trust = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}]}'
+    role = iam.create_role(RoleName="boto-eks", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+    vpc = ec2.create_vpc(CidrBlock="10.66.0.0/16")["Vpc"]["VpcId"]
+    eventually("ec2: a VPC that is new", lambda: ec2.describe_vpcs(VpcIds=[vpc]), "InvalidVpcID.NotFound")
+    zones = [zone["ZoneName"] for zone in ec2.describe_availability_zones()["AvailabilityZones"]][:2]
+    subnets = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.66.{i}.0/24", AvailabilityZone=zone)["Subnet"]["SubnetId"] for i, zone in enumerate(zones)
+    ]
+    made = eks.create_cluster(
+        name="boto", roleArn=role, resourcesVpcConfig={"subnetIds": subnets}, accessConfig={"authenticationMode": "API"}, tags={"a": "1"}
+    )["cluster"]
+    check("eks: a cluster that is new", made["status"], "CREATING")
+    eks.get_waiter("cluster_active").wait(name="boto", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    got = eks.describe_cluster(name="boto")["cluster"]
+    check("eks: its VPC and tags", (got["resourcesVpcConfig"]["vpcId"], got["tags"]), (vpc, {"a": "1"}))
+    check("eks: its creator has an entry", len(eks.list_access_entries(clusterName="boto")["accessEntries"]), 1)
+    eks.tag_resource(resourceArn=got["arn"], tags={"b": "2"})
+    eks.untag_resource(resourceArn=got["arn"], tagKeys=["a"])
+    check("eks: tags", eks.list_tags_for_resource(resourceArn=got["arn"])["tags"], {"b": "2"})
+    versions = eks.describe_addon_versions(addonName="vpc-cni", kubernetesVersion=got["version"])["addons"]
+    check("eks: versions of an add-on", versions[0]["addonVersions"][0]["compatibilities"][0]["clusterVersion"], got["version"])
+    try:
+        eks.update_cluster_version(name="boto", version="1.31")
+        check("eks: an older version", "updated", "refused")
+    except eks.exceptions.InvalidParameterException as error:
+        check("eks: an older version", error.response["clusterName"], "boto")
+    eks.delete_cluster(name="boto")
+    eks.get_waiter("cluster_deleted").wait(name="boto", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    for subnet in subnets:
+        ec2.delete_subnet(SubnetId=subnet)
+    ec2.delete_vpc(VpcId=vpc)
+    iam.delete_role(RoleName="boto-eks")
+
+
+for part in (tables, buckets, queues, stacks, accounts, permissions, clusters):
     part()

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-CLIENTS=(kubectl cluster docs aws adopt terraform-state python-sdk cfn-lint moto systemd terraform)
+CLIENTS=(kubectl cluster docs aws eks adopt terraform-state python-sdk cfn-lint moto systemd terraform)
 [[ $# -eq 0 ]] || CLIENTS=("$@")
 
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/aws-operator-interop-XXXXXX")

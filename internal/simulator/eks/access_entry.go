@@ -96,7 +96,8 @@ func userName(kind, principal string) string {
 		return "system:node:" + nodeNameVariable
 	case strings.Contains(principal, ":role/"):
 		prefix, name, _ := strings.Cut(principal, ":role/")
-		return strings.Replace(prefix, ":iam:", ":sts:", 1) + ":assumed-role/" + name[strings.LastIndexByte(name, '/')+1:] + "/" + sessionNameVariable
+		name = name[strings.LastIndexByte(name, '/')+1:]
+		return strings.Replace(prefix, ":iam:", ":sts:", 1) + ":assumed-role/" + name + "/" + sessionNameVariable
 	default:
 		return principal
 	}
@@ -112,7 +113,10 @@ func (c *cluster) bootstrapCreator(now time.Time) {
 	e := c.addEntry(now, c.creator, typeStandard)
 	arn := policyARN(c, clusterAdminPolicy)
 	e.policies = []types.AssociatedAccessPolicy{{
-		PolicyArn: &arn, AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster, Namespaces: []string{}}, AssociatedAt: &now, ModifiedAt: &now,
+		PolicyArn: &arn, AccessScope: &types.AccessScope{
+			Type:       types.AccessScopeTypeCluster,
+			Namespaces: []string{},
+		}, AssociatedAt: &now, ModifiedAt: &now,
 	}}
 }
 
@@ -173,7 +177,7 @@ func (s *Service) createAccessEntry(ctx context.Context, in *eks.CreateAccessEnt
 	if err := checkEntry(*c.Name, kind, in.Username, in.KubernetesGroups); err != nil {
 		return nil, err
 	}
-	if err := checkTags(*c.Name, nil, in.Tags); err != nil {
+	if err := checkTags(*c.Name, in.Tags); err != nil {
 		return nil, err
 	}
 	e := c.addEntry(s.now(), principal, kind)
@@ -198,9 +202,11 @@ func (s *Service) checkPrincipal(c *cluster, principal, kind string) error {
 	case match == nil:
 		return invalidParameter(*c.Name, "The principalArn parameter format is not valid")
 	case strings.Contains(principal, ":role/aws-service-role/"):
-		return invalidParameter(*c.Name, "The caller is not allowed to modify access entries with a principalArn value of a Service Linked Role")
+		return invalidParameter(*c.Name,
+			"The caller is not allowed to modify access entries with a principalArn value of a Service Linked Role")
 	case !slices.Contains([]string{typeStandard, typeLinux, typeEC2}, kind):
-		return invalidParameter(*c.Name, "The access entry type %s is not valid. The simulator supports [%s, %s, %s]", kind, typeStandard, typeLinux, typeEC2)
+		return invalidParameter(*c.Name, "The access entry type %s is not valid. The simulator supports [%s, %s, %s]", kind, typeStandard,
+			typeLinux, typeEC2)
 	case kind != typeStandard && (match[3] != "role" || match[1] != c.at.Account):
 		return invalidParameter(*c.Name, "The principalArn of an access entry of type %s must be a role in the account of the cluster", kind)
 	case match[2] == "root" || match[1] != c.at.Account:

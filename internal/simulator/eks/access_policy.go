@@ -85,7 +85,8 @@ func checkAssociation(c *cluster, e *accessEntry, in *eks.AssociateAccessPolicyI
 	case *e.Type == typeLinux:
 		return invalidParameter(*c.Name, "Access policies can't be associated with an access entry of type %s.", *e.Type)
 	case !slices.ContainsFunc(accessPolicies, func(name string) bool { return policyARN(c, name) == value(in.PolicyArn) }):
-		return invalidParameter(*c.Name, "The policyArn parameter %s is not valid. You can view the available policies with 'list-access-policies'.",
+		return invalidParameter(*c.Name,
+			"The policyArn parameter %s is not valid. You can view the available policies with 'list-access-policies'.",
 			value(in.PolicyArn))
 	case scope == nil:
 		return invalidParameter(*c.Name, "The accessScope parameter is required")
@@ -94,7 +95,8 @@ func checkAssociation(c *cluster, e *accessEntry, in *eks.AssociateAccessPolicyI
 	case scope.Type == types.AccessScopeTypeNamespace && len(scope.Namespaces) == 0:
 		return invalidParameter(*c.Name, "The accessScope parameter needs namespaces with the type namespace")
 	case !slices.Contains(scope.Type.Values(), scope.Type):
-		return invalidParameter(*c.Name, "The type %q of the accessScope parameter is not valid. Valid values are %v", scope.Type, scope.Type.Values())
+		return invalidParameter(*c.Name, "The type %q of the accessScope parameter is not valid. Valid values are %v", scope.Type,
+			scope.Type.Values())
 	}
 	return nil
 }

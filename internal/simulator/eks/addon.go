@@ -67,12 +67,13 @@ func (s *Service) createAddon(ctx context.Context, in *eks.CreateAddonInput) (*e
 	case in.ResolveConflicts == types.ResolveConflictsPreserve:
 		return nil, invalidParameter(*c.Name, "resolveConflicts cannot be PRESERVE when an add-on is created")
 	case in.NamespaceConfig != nil && *or(in.NamespaceConfig.Namespace, kubeSystem) != kubeSystem:
-		return nil, invalidParameter(*c.Name, "Addon %s does not support the namespace %s in namespaceConfig", name, *in.NamespaceConfig.Namespace)
+		return nil, invalidParameter(*c.Name, "Addon %s does not support the namespace %s in namespaceConfig", name,
+			*in.NamespaceConfig.Namespace)
 	}
 	if err := s.checkAddon(c, in.ConfigurationValues, in.ServiceAccountRoleArn, in.ResolveConflicts); err != nil {
 		return nil, err
 	}
-	if err := checkTags(*c.Name, nil, in.Tags); err != nil {
+	if err := checkTags(*c.Name, in.Tags); err != nil {
 		return nil, err
 	}
 	a := &addon{kind: kind, token: in.ClientRequestToken, due: s.due()}

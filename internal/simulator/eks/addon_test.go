@@ -33,11 +33,23 @@ func TestAddons(t *testing.T) {
 		in      awseks.CreateAddonInput
 		message string
 	}{
-		"no such add-on":       {awseks.CreateAddonInput{AddonName: aws.String("none")}, "none specified is not supported in 1.36"},
-		"of another cluster":   {awseks.CreateAddonInput{AddonName: aws.String("kube-proxy"), AddonVersion: aws.String("v1.35.3-eksbuild.25")}, "Addon version specified is not supported"},
-		"not JSON":             {awseks.CreateAddonInput{AddonName: aws.String("coredns"), ConfigurationValues: aws.String("{broken")}, "ConfigurationValue provided in request is not supported"},
-		"preserve on creation": {awseks.CreateAddonInput{AddonName: aws.String("coredns"), ResolveConflicts: types.ResolveConflictsPreserve}, "resolveConflicts"},
-		"no such role":         {awseks.CreateAddonInput{AddonName: aws.String("vpc-cni"), ServiceAccountRoleArn: aws.String("arn:aws:iam::123456789012:role/none")}, "serviceAccountRoleArn"},
+		"no such add-on": {awseks.CreateAddonInput{AddonName: aws.String("none")}, "none specified is not supported in 1.36"},
+		"of another cluster": {
+			awseks.CreateAddonInput{AddonName: aws.String("kube-proxy"), AddonVersion: aws.String("v1.35.3-eksbuild.25")},
+			"Addon version specified is not supported",
+		},
+		"not JSON": {
+			awseks.CreateAddonInput{AddonName: aws.String("coredns"), ConfigurationValues: aws.String("{broken")},
+			"ConfigurationValue provided in request is not supported",
+		},
+		"preserve on creation": {
+			awseks.CreateAddonInput{AddonName: aws.String("coredns"), ResolveConflicts: types.ResolveConflictsPreserve},
+			"resolveConflicts",
+		},
+		"no such role": {awseks.CreateAddonInput{
+			AddonName:             aws.String("vpc-cni"),
+			ServiceAccountRoleArn: aws.String("arn:aws:iam::123456789012:role/none"),
+		}, "serviceAccountRoleArn"},
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, create(c.in), "InvalidParameterException", c.message) })
 	}
@@ -55,12 +67,17 @@ func TestAddons(t *testing.T) {
 	}
 	w.activeNodegroup(w.nodegroupInput("workers"))
 	w.untilAddon("coredns", types.AddonStatusActive)
-	out, err := w.UpdateAddon(t.Context(), &awseks.UpdateAddonInput{ClusterName: &one.Cluster, AddonName: a.AddonName, AddonVersion: aws.String("v1.14.3-eksbuild.16")})
+	out, err := w.UpdateAddon(t.Context(),
+		&awseks.UpdateAddonInput{ClusterName: &one.Cluster, AddonName: a.AddonName, AddonVersion: aws.String("v1.14.3-eksbuild.16")})
 	u := must(t, out, err).Update
-	if done := w.ended(&awseks.DescribeUpdateInput{Name: &one.Cluster, AddonName: a.AddonName, UpdateId: u.Id}); done.Type != types.UpdateTypeAddonUpdate {
+	if done := w.ended(&awseks.DescribeUpdateInput{
+		Name: &one.Cluster, AddonName: a.AddonName,
+		UpdateId: u.Id,
+	}); done.Type != types.UpdateTypeAddonUpdate {
 		t.Errorf("the update is %+v", done)
 	}
-	if a = w.untilAddon("coredns", types.AddonStatusActive); *a.AddonVersion != "v1.14.3-eksbuild.16" || *a.ConfigurationValues != `{"replicaCount": 2}` {
+	if a = w.untilAddon("coredns", types.AddonStatusActive); *a.AddonVersion != "v1.14.3-eksbuild.16" ||
+		*a.ConfigurationValues != `{"replicaCount": 2}` {
 		t.Errorf("after the update it is %+v", a)
 	}
 	for _, name := range []string{"coredns", "vpc-cni"} {
@@ -98,7 +115,10 @@ func TestPodIdentityAssociations(t *testing.T) {
 	w := start(t)
 	w.cluster("one")
 	in := func(role string) *awseks.CreatePodIdentityAssociationInput {
-		return &awseks.CreatePodIdentityAssociationInput{ClusterName: &one.Cluster, Namespace: aws.String("a"), ServiceAccount: aws.String("b"), RoleArn: &role}
+		return &awseks.CreatePodIdentityAssociationInput{
+			ClusterName: &one.Cluster, Namespace: aws.String("a"), ServiceAccount: aws.String("b"),
+			RoleArn: &role,
+		}
 	}
 	_, err := w.CreatePodIdentityAssociation(t.Context(), in(w.nodeRole))
 	refused(t, err, "InvalidParameterException", "Trust policy of the role provided is invalid")
@@ -108,12 +128,15 @@ func TestPodIdentityAssociations(t *testing.T) {
 	a := must(t, made, err).Association
 	_, err = w.CreatePodIdentityAssociation(t.Context(), in(w.podRole))
 	refused(t, err, "ResourceInUseException", "Association already exists: "+*a.AssociationId)
-	list, err := w.ListPodIdentityAssociations(t.Context(), &awseks.ListPodIdentityAssociationsInput{ClusterName: &one.Cluster, Namespace: aws.String("a")})
+	list, err := w.ListPodIdentityAssociations(t.Context(),
+		&awseks.ListPodIdentityAssociationsInput{ClusterName: &one.Cluster, Namespace: aws.String("a")})
 	if got := must(t, list, err).Associations; len(got) != 1 || *got[0].AssociationId != *a.AssociationId {
 		t.Errorf("the associations are %+v", got)
 	}
-	_, err = w.DeletePodIdentityAssociation(t.Context(), &awseks.DeletePodIdentityAssociationInput{ClusterName: &one.Cluster, AssociationId: a.AssociationId})
+	_, err = w.DeletePodIdentityAssociation(t.Context(),
+		&awseks.DeletePodIdentityAssociationInput{ClusterName: &one.Cluster, AssociationId: a.AssociationId})
 	must(t, a, err)
-	_, err = w.DescribePodIdentityAssociation(t.Context(), &awseks.DescribePodIdentityAssociationInput{ClusterName: &one.Cluster, AssociationId: a.AssociationId})
+	_, err = w.DescribePodIdentityAssociation(t.Context(),
+		&awseks.DescribePodIdentityAssociationInput{ClusterName: &one.Cluster, AssociationId: a.AssociationId})
 	refused(t, err, "ResourceNotFoundException", *a.AssociationId)
 }

@@ -32,7 +32,10 @@ const kubeSystem = "kube-system"
 // September 2026 have. AWS offers more add-ons, and about ten versions of each.
 // https://docs.aws.amazon.com/eks/latest/userguide/workloads-add-ons-available-eks.html
 var addonKinds = []addonKind{
-	{"aws-ebs-csi-driver", "storage", "aws", true, true, []addonVersion{{"v1.65.0-eksbuild.1", nil, true}, {"v1.62.0-eksbuild.1", nil, false}}},
+	{
+		"aws-ebs-csi-driver", "storage", "aws", true, true,
+		[]addonVersion{{"v1.65.0-eksbuild.1", nil, true}, {"v1.62.0-eksbuild.1", nil, false}},
+	},
 	{"coredns", "networking", "aws", true, false, []addonVersion{
 		{"v1.14.3-eksbuild.16", []string{"1.35", "1.36"}, false},
 		{"v1.14.3-eksbuild.14", []string{"1.35", "1.36"}, true},
@@ -40,7 +43,10 @@ var addonKinds = []addonKind{
 		{"v1.12.4-eksbuild.31", []string{"1.33"}, true},
 		{"v1.11.4-eksbuild.53", []string{"1.31", "1.32"}, true},
 	}},
-	{"eks-pod-identity-agent", "security", "aws", false, false, []addonVersion{{"v1.4.0-eksbuild.2", nil, false}, {"v1.3.10-eksbuild.3", nil, true}}},
+	{
+		"eks-pod-identity-agent", "security", "aws", false, false,
+		[]addonVersion{{"v1.4.0-eksbuild.2", nil, false}, {"v1.3.10-eksbuild.3", nil, true}},
+	},
 	{"kube-proxy", "networking", "aws", false, false, []addonVersion{
 		{"v1.36.0-eksbuild.25", []string{"1.36"}, false},
 		{"v1.36.0-eksbuild.17", []string{"1.36"}, true},
@@ -50,7 +56,10 @@ var addonKinds = []addonKind{
 		{"v1.32.13-eksbuild.28", []string{"1.32"}, true},
 		{"v1.31.14-eksbuild.32", []string{"1.31"}, true},
 	}},
-	{"metrics-server", "observability", "community", true, false, []addonVersion{{"v0.8.0-eksbuild.2", nil, true}, {"v0.7.2-eksbuild.1", nil, false}}},
+	{
+		"metrics-server", "observability", "community", true, false,
+		[]addonVersion{{"v0.8.0-eksbuild.2", nil, true}, {"v0.7.2-eksbuild.1", nil, false}},
+	},
 	{"vpc-cni", "networking", "aws", false, true, []addonVersion{{"v1.23.1-eksbuild.1", nil, false}, {"v1.22.4-eksbuild.3", nil, true}}},
 }
 
@@ -85,7 +94,8 @@ func (s *Service) describeAddonVersions(
 	out := &eks.DescribeAddonVersionsOutput{Addons: []types.AddonInfo{}}
 	among := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	for _, k := range addonKinds {
-		if in.AddonName != nil && *in.AddonName != k.name || !among(in.Types, k.kind) || !among(in.Owners, k.owner) || !among(in.Publishers, "eks") {
+		if in.AddonName != nil && *in.AddonName != k.name || !among(in.Types, k.kind) || !among(in.Owners, k.owner) ||
+			!among(in.Publishers, "eks") {
 			continue
 		}
 		if shown := k.describe(value(in.KubernetesVersion)); len(shown.AddonVersions) > 0 {

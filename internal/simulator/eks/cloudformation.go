@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 
@@ -88,6 +89,12 @@ func (s *Service) look(r resource.Request, cluster string, fn func(*cluster) err
 		return err
 	}
 	return fn(c)
+}
+
+// isMissing reports whether an error says that a resource does not exist: it was deleted.
+func isMissing(err error) bool {
+	e, ok := errors.AsType[*wire.Error](err)
+	return ok && e.Code == "ResourceNotFoundException"
 }
 
 // ended reports whether all updates of a cluster, a node group or an add-on have ended. If the last one

@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -186,9 +187,9 @@ func (p associationProvider) Create(ctx context.Context, r resource.Request) (re
 		DisableSessionTags: props.DisableSessionTags, TargetRoleArn: props.TargetRoleArn, Policy: props.Policy, Tags: stackTags(r, props.Tags),
 	})
 	if err != nil {
-		err := handled(err)
-		if e, ok := err.(*resource.Error); ok && e.Code == resource.ResourceConflict { //nolint:errorlint // of handled
-			return resource.Result{}, &resource.Error{Code: resource.AlreadyExists, Message: e.Message}
+		err = handled(err)
+		if e, ok := errors.AsType[*resource.Error](err); ok && e.Code == resource.ResourceConflict {
+			err = &resource.Error{Code: resource.AlreadyExists, Message: e.Message}
 		}
 		return resource.Result{}, err
 	}

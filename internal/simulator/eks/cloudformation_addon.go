@@ -96,8 +96,8 @@ func (p addonProvider) Stable(_ context.Context, r resource.Request) (done bool,
 		done = done && a.Status == types.AddonStatusActive
 		return err
 	})
-	if _, missing := err.(*wire.Error); missing { //nolint:errorlint // the service's own, unwrapped
-		return true, nil // it was deleted
+	if isMissing(err) {
+		return true, nil
 	}
 	return done, err
 }

@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -88,7 +89,7 @@ func (p clusterProvider) Create(ctx context.Context, r resource.Request) (resour
 
 // exists returns the handler's error for a resource that exists, or any other.
 func exists(err error, kind, id string) error {
-	if e, ok := err.(*wire.Error); ok && e.Code == "ResourceInUseException" { //nolint:errorlint // the service's own, unwrapped
+	if e, ok := errors.AsType[*wire.Error](err); ok && e.Code == "ResourceInUseException" {
 		return property.Exists(kind, id)
 	}
 	return handled(err)
@@ -97,7 +98,8 @@ func exists(err error, kind, id string) error {
 // clusterAttributes are the attributes of a cluster that it has so far.
 func clusterAttributes(c *types.Cluster) map[string]any {
 	a := map[string]any{
-		"Arn": *c.Arn, "ClusterSecurityGroupId": *c.ResourcesVpcConfig.ClusterSecurityGroupId, "OpenIdConnectIssuerUrl": *c.Identity.Oidc.Issuer,
+		"Arn": *c.Arn, "ClusterSecurityGroupId": *c.ResourcesVpcConfig.ClusterSecurityGroupId,
+		"OpenIdConnectIssuerUrl": *c.Identity.Oidc.Issuer,
 	}
 	if c.Endpoint != nil {
 		a["Endpoint"], a["CertificateAuthorityData"] = *c.Endpoint, *c.CertificateAuthority.Data
@@ -181,19 +183,22 @@ func (p *clusterProperties) change(live *types.Cluster) *eks.UpdateClusterConfig
 		return &eks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{
 			EndpointPublicAccess: want.EndpointPublicAccess, EndpointPrivateAccess: want.EndpointPrivateAccess, PublicAccessCidrs: public,
 		}}
-	case !slices.Equal(sorted(want.SubnetIds), sorted(has.SubnetIds)) || !slices.Equal(sorted(want.SecurityGroupIds), sorted(has.SecurityGroupIds)):
+	case !slices.Equal(sorted(want.SubnetIds), sorted(has.SubnetIds)) || !slices.Equal(sorted(want.SecurityGroupIds),
+		sorted(has.SecurityGroupIds)):
 		groups := want.SecurityGroupIds
 		if groups == nil {
 			groups = []string{}
 		}
 		return &eks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: want.SubnetIds, SecurityGroupIds: groups}}
-	case p.AccessConfig != nil && p.AccessConfig.AuthenticationMode != "" && p.AccessConfig.AuthenticationMode != live.AccessConfig.AuthenticationMode:
-		return &eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: p.AccessConfig.AuthenticationMode}}
+	case p.AccessConfig != nil && p.AccessConfig.AuthenticationMode != "" &&
+		p.AccessConfig.AuthenticationMode != live.AccessConfig.AuthenticationMode:
+		mode := p.AccessConfig.AuthenticationMode
+		return &eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: mode}}
 	case support != live.UpgradePolicy.SupportType:
 		return &eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: support}}
 	case p.DeletionProtection != *live.DeletionProtection:
 		return &eks.UpdateClusterConfigInput{DeletionProtection: &p.DeletionProtection}
-	case zonal != *live.ZonalShiftConfig.Enabled:
+	case zonal != shifts(live):
 		return &eks.UpdateClusterConfigInput{ZonalShiftConfig: &types.ZonalShiftConfigRequest{Enabled: &zonal}}
 	default:
 		return nil
@@ -213,13 +218,9 @@ func (p clusterProvider) Stable(ctx context.Context, r resource.Request) (bool, 
 		done, err = ended(c, "", "")
 		return err
 	})
-	var missing *wire.Error
-	if e, ok := err.(*wire.Error); ok { //nolint:errorlint // the service's own, unwrapped
-		missing = e
-	}
 	switch {
-	case missing != nil:
-		return true, nil // it was deleted
+	case isMissing(err):
+		return true, nil
 	case err != nil:
 		return false, err
 	case status == types.ClusterStatusFailed:
@@ -253,10 +254,10 @@ func (p clusterProvider) Read(_ context.Context, r resource.Request) (live map[s
 			"Name": *c.Name, "RoleArn": *c.RoleArn, "Version": *c.Version, "DeletionProtection": *c.DeletionProtection,
 			"AccessConfig":            map[string]any{"AuthenticationMode": string(c.AccessConfig.AuthenticationMode)},
 			"UpgradePolicy":           map[string]any{"SupportType": string(c.UpgradePolicy.SupportType)},
-			"ZonalShiftConfig":        map[string]any{"Enabled": *c.ZonalShiftConfig.Enabled},
 			"KubernetesNetworkConfig": property.Plain(c.KubernetesNetworkConfig),
 			"ResourcesVpcConfig": map[string]any{
-				"SubnetIds": texts(network.SubnetIds), "SecurityGroupIds": texts(network.SecurityGroupIds), "PublicAccessCidrs": texts(network.PublicAccessCidrs),
+				"SubnetIds": texts(network.SubnetIds), "SecurityGroupIds": texts(network.SecurityGroupIds),
+				"PublicAccessCidrs":    texts(network.PublicAccessCidrs),
 				"EndpointPublicAccess": network.EndpointPublicAccess, "EndpointPrivateAccess": network.EndpointPrivateAccess,
 			},
 			"Tags": ownTags(r, c.Tags),
@@ -272,12 +273,20 @@ func (p clusterProvider) Read(_ context.Context, r resource.Request) (live map[s
 		if len(enabled) > 0 {
 			live["Logging"] = map[string]any{"ClusterLogging": map[string]any{"EnabledTypes": enabled}}
 		}
+		if c.ZonalShiftConfig != nil {
+			live["ZonalShiftConfig"] = map[string]any{"Enabled": shifts(&c.Cluster)}
+		}
 		if len(c.EncryptionConfig) > 0 {
 			live["EncryptionConfig"] = property.Plain(c.EncryptionConfig)
 		}
 		return nil
 	})
 	return plain(live), handled(err)
+}
+
+// shifts reports whether a cluster takes part in zonal shifts.
+func shifts(c *types.Cluster) bool {
+	return c.ZonalShiftConfig != nil && value(c.ZonalShiftConfig.Enabled)
 }
 
 func texts(list []string) []any {

@@ -189,15 +189,16 @@ func (p nodegroupProvider) Stable(ctx context.Context, r resource.Request) (bool
 		done, err = ended(c, *n.NodegroupName, "")
 		return err
 	})
-	if _, missing := err.(*wire.Error); missing { //nolint:errorlint // the service's own, unwrapped
-		return true, nil // it was deleted
+	if isMissing(err) {
+		return true, nil
 	}
 	switch {
 	case err != nil:
 		return false, err
 	case shown.Status == types.NodegroupStatusCreateFailed:
 		issue := shown.Health.Issues[0]
-		return false, resource.Errorf(resource.NotStabilized, "[Issue(Code=%s, Message=%s, ResourceIds=%v)]", issue.Code, *issue.Message, issue.ResourceIds)
+		return false, resource.Errorf(resource.NotStabilized, "[Issue(Code=%s, Message=%s, ResourceIds=%v)]", issue.Code, *issue.Message,
+			issue.ResourceIds)
 	case shown.Status != types.NodegroupStatusActive && shown.Status != types.NodegroupStatusDegraded || !done:
 		return false, nil
 	}

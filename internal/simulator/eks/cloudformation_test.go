@@ -92,7 +92,8 @@ func (w *suite) stack(status cfntypes.StackStatus) (s cfntypes.Stack) {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_EKS.html
 func TestStackOfACluster(t *testing.T) {
 	w := start(t)
-	body := w.template("<version>", "1.35", "<private>", "false", "<mode>", "API_AND_CONFIG_MAP", "<logging>", "{ClusterLogging: {EnabledTypes: []}}",
+	body := w.template("<version>", "1.35", "<private>", "false", "<mode>", "API_AND_CONFIG_MAP", "<logging>",
+		"{ClusterLogging: {EnabledTypes: []}}",
 		"<team>", "a", "<nodes>", "1.34", "<size>", "1", "<policy>", "AmazonEKSViewPolicy", "<coredns>", "v1.14.3-eksbuild.14")
 	_, err := w.cfn.CreateStack(t.Context(), &awscfn.CreateStackInput{StackName: aws.String("s"), TemplateBody: &body})
 	must(t, w, err)
@@ -113,24 +114,32 @@ func TestStackOfACluster(t *testing.T) {
 		t.Errorf("the tags are %v", c.Tags)
 	}
 	entries, err := w.ListAccessEntries(t.Context(), &awseks.ListAccessEntriesInput{ClusterName: &one.Cluster})
-	if got := must(t, entries, err).AccessEntries; fmt.Sprint(got) != fmt.Sprint([]string{"arn:aws:iam::123456789012:role/node", w.podRole, "arn:aws:iam::123456789012:root"}) {
+	if got := must(t, entries, err).AccessEntries; fmt.Sprint(got) != fmt.Sprint([]string{
+		"arn:aws:iam::123456789012:role/node", w.podRole,
+		"arn:aws:iam::123456789012:root",
+	}) {
 		t.Errorf("the entries are %v", got)
 	}
 
-	body = w.template("<version>", "1.36", "<private>", "true", "<mode>", "API", "<logging>", "{ClusterLogging: {EnabledTypes: [{Type: audit}]}}",
+	body = w.template("<version>", "1.36", "<private>", "true", "<mode>", "API", "<logging>",
+		"{ClusterLogging: {EnabledTypes: [{Type: audit}]}}",
 		"<team>", "b", "<nodes>", "1.35", "<size>", "2", "<policy>", "AmazonEKSEditPolicy", "<coredns>", "v1.14.3-eksbuild.16")
 	_, err = w.cfn.UpdateStack(t.Context(), &awscfn.UpdateStackInput{StackName: aws.String("s"), TemplateBody: &body})
 	must(t, w, err)
 	w.stack(cfntypes.StackStatusUpdateComplete)
 	after := w.get("one")
-	if *after.Arn != *c.Arn || *after.Endpoint != *c.Endpoint || *after.Version != "1.36" || !after.ResourcesVpcConfig.EndpointPrivateAccess ||
-		after.AccessConfig.AuthenticationMode != types.AuthenticationModeApi || len(after.Logging.ClusterLogging) != 2 || after.Tags["team"] != "b" {
+	if *after.Arn != *c.Arn || *after.Endpoint != *c.Endpoint || *after.Version != "1.36" ||
+		!after.ResourcesVpcConfig.EndpointPrivateAccess ||
+		after.AccessConfig.AuthenticationMode != types.AuthenticationModeApi || len(after.Logging.ClusterLogging) != 2 ||
+		after.Tags["team"] != "b" {
 		t.Errorf("after the update the cluster is %+v", after)
 	}
-	if n := w.nodegroup("workers"); *n.Version != "1.35" || n.Labels["team"] != "b" || *n.ScalingConfig.DesiredSize != 2 || len(w.instances(n)) != 2 {
+	if n := w.nodegroup("workers"); *n.Version != "1.35" || n.Labels["team"] != "b" || *n.ScalingConfig.DesiredSize != 2 ||
+		len(w.instances(n)) != 2 {
 		t.Errorf("after the update the node group is %+v", n)
 	}
-	policies, err := w.ListAssociatedAccessPolicies(t.Context(), &awseks.ListAssociatedAccessPoliciesInput{ClusterName: &one.Cluster, PrincipalArn: &w.podRole})
+	policies, err := w.ListAssociatedAccessPolicies(t.Context(),
+		&awseks.ListAssociatedAccessPoliciesInput{ClusterName: &one.Cluster, PrincipalArn: &w.podRole})
 	if got := must(t, policies, err).AssociatedAccessPolicies; len(got) != 1 || !strings.HasSuffix(*got[0].PolicyArn, "AmazonEKSEditPolicy") {
 		t.Errorf("after the update the policies are %+v", got)
 	}
@@ -141,7 +150,8 @@ func TestStackOfACluster(t *testing.T) {
 	drift, err := w.cfn.DetectStackDrift(t.Context(), &awscfn.DetectStackDriftInput{StackName: aws.String("s")})
 	patience.UntilTrue(t, "the drift", func() bool {
 		w.clock.Step(2 * time.Second)
-		out, err := w.cfn.DescribeStackDriftDetectionStatus(t.Context(), &awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: must(t, drift, err).StackDriftDetectionId})
+		out, err := w.cfn.DescribeStackDriftDetectionStatus(t.Context(),
+			&awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: must(t, drift, err).StackDriftDetectionId})
 		status := must(t, out, err)
 		if status.StackDriftStatus == cfntypes.StackDriftStatusDrifted {
 			found, err := w.cfn.DescribeStackResourceDrifts(t.Context(), &awscfn.DescribeStackResourceDriftsInput{StackName: aws.String("s")})
@@ -160,5 +170,5 @@ func TestStackOfACluster(t *testing.T) {
 		out, err := w.cfn.DescribeStacks(t.Context(), &awscfn.DescribeStacksInput{})
 		return len(must(t, out, err).Stacks) == 0
 	})
-	w.gone("one")
+	w.deleted("one")
 }

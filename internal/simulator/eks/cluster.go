@@ -138,12 +138,8 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 		Version: &version.version, PlatformVersion: &version.platform, RoleArn: in.RoleArn, ClientRequestToken: in.ClientRequestToken,
 		Tags: maps.Clone(in.Tags), Health: &types.ClusterHealth{Issues: []types.ClusterIssue{}},
 		DeletionProtection: or(in.DeletionProtection, false), CertificateAuthority: &types.Certificate{},
-		UpgradePolicy:             &types.UpgradePolicyResponse{SupportType: types.SupportTypeExtended},
-		ComputeConfig:             &types.ComputeConfigResponse{Enabled: new(false)},
-		StorageConfig:             &types.StorageConfigResponse{BlockStorage: &types.BlockStorage{Enabled: new(false)}},
-		ZonalShiftConfig:          &types.ZonalShiftConfigResponse{Enabled: new(false)},
-		Logging:                   logging(in.Logging, nil),
-		ControlPlaneScalingConfig: &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTierStandard},
+		UpgradePolicy: &types.UpgradePolicyResponse{SupportType: types.SupportTypeExtended},
+		Logging:       logging(in.Logging, nil),
 	}
 	if c.Tags == nil {
 		c.Tags = map[string]string{}
@@ -152,8 +148,16 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 		c.UpgradePolicy.SupportType = in.UpgradePolicy.SupportType
 	}
 	if in.ZonalShiftConfig != nil {
-		c.ZonalShiftConfig.Enabled = or(in.ZonalShiftConfig.Enabled, false)
+		c.ZonalShiftConfig = &types.ZonalShiftConfigResponse{Enabled: or(in.ZonalShiftConfig.Enabled, false)}
 	}
+	// AWS shows what was set, even if it is off.
+	if in.ComputeConfig != nil {
+		c.ComputeConfig = &types.ComputeConfigResponse{Enabled: or(in.ComputeConfig.Enabled, false), NodePools: []string{}}
+	}
+	if in.StorageConfig != nil {
+		c.StorageConfig = &types.StorageConfigResponse{BlockStorage: in.StorageConfig.BlockStorage}
+	}
+	c.ControlPlaneScalingConfig = in.ControlPlaneScalingConfig
 	for _, check := range []func(*cluster, *eks.CreateClusterInput) error{
 		checkClusterTags, s.setVPC, s.setNetwork, s.setEncryption, setAccess, checkLogging,
 	} {
@@ -165,7 +169,7 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 }
 
 func checkClusterTags(c *cluster, in *eks.CreateClusterInput) error {
-	return checkTags(*c.Name, nil, in.Tags)
+	return checkTags(*c.Name, in.Tags)
 }
 
 func checkLogging(c *cluster, in *eks.CreateClusterInput) error { return logTypes(*c.Name, in.Logging) }
@@ -179,8 +183,14 @@ func unsupportedOf(in *eks.CreateClusterInput) string {
 		{in.OutpostConfig != nil, "outpostConfig"},
 		{in.RemoteNetworkConfig != nil, "remoteNetworkConfig"},
 		{in.ComputeConfig != nil && value(in.ComputeConfig.Enabled), "computeConfig: EKS Auto Mode"},
-		{in.StorageConfig != nil && in.StorageConfig.BlockStorage != nil && value(in.StorageConfig.BlockStorage.Enabled), "storageConfig: EKS Auto Mode"},
-		{in.ControlPlaneScalingConfig != nil && in.ControlPlaneScalingConfig.Tier != types.ProvisionedControlPlaneTierStandard, "controlPlaneScalingConfig"},
+		{
+			in.StorageConfig != nil && in.StorageConfig.BlockStorage != nil && value(in.StorageConfig.BlockStorage.Enabled),
+			"storageConfig: EKS Auto Mode",
+		},
+		{
+			in.ControlPlaneScalingConfig != nil && in.ControlPlaneScalingConfig.Tier != types.ProvisionedControlPlaneTierStandard,
+			"controlPlaneScalingConfig",
+		},
 		{in.KubeApiServerConfig != nil, "kubeApiServerConfig"},
 		{in.KubeControllerManagerConfig != nil, "kubeControllerManagerConfig"},
 		{in.KubeSchedulerConfig != nil, "kubeSchedulerConfig"},
@@ -215,7 +225,8 @@ func setAccess(c *cluster, in *eks.CreateClusterInput) error {
 	case !slices.Contains(mode.Values(), mode):
 		return invalidParameter(*c.Name, "The authentication mode %s is not valid. Valid values are %v", mode, mode.Values())
 	case mode == types.AuthenticationModeConfigMap && !bootstrap:
-		return invalidParameter(*c.Name, "bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP")
+		return invalidParameter(*c.Name,
+			"bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP")
 	}
 	c.bootstrap = bootstrap
 	c.AccessConfig = &types.AccessConfigResponse{AuthenticationMode: mode, BootstrapClusterCreatorAdminPermissions: &bootstrap}
@@ -229,7 +240,8 @@ func (s *Service) setEncryption(c *cluster, in *eks.CreateClusterInput) error {
 		return nil
 	}
 	e := in.EncryptionConfig[0]
-	if len(in.EncryptionConfig) > 1 || !slices.Equal(e.Resources, []string{"secrets"}) || e.Provider == nil || value(e.Provider.KeyArn) == "" {
+	if len(in.EncryptionConfig) > 1 || !slices.Equal(e.Resources, []string{"secrets"}) || e.Provider == nil ||
+		value(e.Provider.KeyArn) == "" {
 		return invalidParameter(*c.Name, "encryptionConfig must have one element, with the resources [secrets] and a provider with a keyArn")
 	}
 	if s.options.Ciphers != nil {
@@ -344,7 +356,7 @@ func (s *Service) settleCluster(r *region, c *cluster) {
 	if !c.host.finished() || s.now().Before(c.due) {
 		return
 	}
-	switch c.Status { //nolint:exhaustive // the others do not change by themselves
+	switch c.Status { //nolint:exhaustive // the others change only by calls
 	case types.ClusterStatusCreating:
 		if c.host.err != nil {
 			c.Status = types.ClusterStatusFailed
@@ -370,7 +382,7 @@ func (s *Service) settle(r *region) {
 	}
 }
 
-// changing reports whether something of a cluster changes by itself.
+// changing reports whether something of a cluster changes without a call.
 func (c *cluster) changing() bool {
 	if c.Status == types.ClusterStatusCreating || c.Status == types.ClusterStatusDeleting || c.running() != nil {
 		return true

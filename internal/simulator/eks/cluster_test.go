@@ -32,11 +32,13 @@ func TestLifeOfACluster(t *testing.T) {
 	refused(t, err, "ResourceInUseException", "Cluster already exists with name: one")
 	w.clock.Step(time.Minute)
 	c = w.until("one", types.ClusterStatusActive)
-	if !strings.HasPrefix(*c.Endpoint, "https://") || *c.CertificateAuthority.Data == "" || !strings.HasPrefix(*c.Identity.Oidc.Issuer, "https://oidc.eks."+region+".amazonaws.com/id/") {
+	if !strings.HasPrefix(*c.Endpoint, "https://") || *c.CertificateAuthority.Data == "" || !strings.HasPrefix(*c.Identity.Oidc.Issuer,
+		"https://oidc.eks."+region+".amazonaws.com/id/") {
 		t.Errorf("it has the endpoint %s, the CA %v and the issuer %s", *c.Endpoint, c.CertificateAuthority, *c.Identity.Oidc.Issuer)
 	}
 	config := c.ResourcesVpcConfig
-	if *config.VpcId != w.vpcID || !config.EndpointPublicAccess || config.EndpointPrivateAccess || !slices.Equal(config.PublicAccessCidrs, []string{"0.0.0.0/0"}) {
+	if *config.VpcId != w.vpcID || !config.EndpointPublicAccess || config.EndpointPrivateAccess || !slices.Equal(config.PublicAccessCidrs,
+		[]string{"0.0.0.0/0"}) {
 		t.Errorf("its network is %+v", config)
 	}
 	if *c.KubernetesNetworkConfig.ServiceIpv4Cidr != "172.20.0.0/16" {
@@ -44,13 +46,15 @@ func TestLifeOfACluster(t *testing.T) {
 	}
 
 	// https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html
-	groups, err := w.ec2.DescribeSecurityGroups(t.Context(), &awsec2.DescribeSecurityGroupsInput{GroupIds: []string{*config.ClusterSecurityGroupId}})
+	groups, err := w.ec2.DescribeSecurityGroups(t.Context(),
+		&awsec2.DescribeSecurityGroupsInput{GroupIds: []string{*config.ClusterSecurityGroupId}})
 	group := must(t, groups, err).SecurityGroups[0]
 	tags := map[string]string{}
 	for _, tag := range group.Tags {
 		tags[*tag.Key] = *tag.Value
 	}
-	if !strings.HasPrefix(*group.GroupName, "eks-cluster-sg-one-") || tags["kubernetes.io/cluster/one"] != "owned" || tags["aws:eks:cluster-name"] != "one" {
+	if !strings.HasPrefix(*group.GroupName, "eks-cluster-sg-one-") || tags["kubernetes.io/cluster/one"] != "owned" ||
+		tags["aws:eks:cluster-name"] != "one" {
 		t.Errorf("the security group %s has the tags %v", *group.GroupName, tags)
 	}
 
@@ -59,8 +63,9 @@ func TestLifeOfACluster(t *testing.T) {
 		t.Errorf("the deleted cluster is %s", deleted.Cluster.Status)
 	}
 	w.clock.Step(time.Minute)
-	w.gone("one")
-	if _, err := w.ec2.DescribeSecurityGroups(t.Context(), &awsec2.DescribeSecurityGroupsInput{GroupIds: []string{*config.ClusterSecurityGroupId}}); err == nil {
+	w.deleted("one")
+	if _, err := w.ec2.DescribeSecurityGroups(t.Context(),
+		&awsec2.DescribeSecurityGroupsInput{GroupIds: []string{*config.ClusterSecurityGroupId}}); err == nil {
 		t.Error("the security group still exists")
 	}
 	_, err = w.DescribeCluster(t.Context(), &awseks.DescribeClusterInput{Name: aws.String("one")})
@@ -82,12 +87,24 @@ func TestRefusedClusters(t *testing.T) {
 		// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
 		"a name": {func(in *awseks.CreateClusterInput) { in.Name = aws.String("-a") }, "InvalidParameterException", "name"},
 		// https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
-		"an unknown version": {func(in *awseks.CreateClusterInput) { in.Version = aws.String("1.12") }, "InvalidParameterException", "unsupported Kubernetes version"},
+		"an unknown version": {
+			func(in *awseks.CreateClusterInput) { in.Version = aws.String("1.12") }, "InvalidParameterException",
+			"unsupported Kubernetes version",
+		},
 		// https://docs.aws.amazon.com/eks/latest/userguide/cluster-iam-role.html
-		"no role":         {func(in *awseks.CreateClusterInput) { in.RoleArn = aws.String("arn:aws:iam::123456789012:role/none") }, "InvalidParameterException", "does not exist"},
-		"another service": {func(in *awseks.CreateClusterInput) { in.RoleArn = &stranger }, "InvalidParameterException", "the trusted entity is not correct"},
+		"no role": {
+			func(in *awseks.CreateClusterInput) { in.RoleArn = aws.String("arn:aws:iam::123456789012:role/none") },
+			"InvalidParameterException", "does not exist",
+		},
+		"another service": {
+			func(in *awseks.CreateClusterInput) { in.RoleArn = &stranger }, "InvalidParameterException",
+			"the trusted entity is not correct",
+		},
 		// https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
-		"one zone": {func(in *awseks.CreateClusterInput) { in.ResourcesVpcConfig.SubnetIds = w.subnets[1:] }, "InvalidParameterException", "at least two different AZs"},
+		"one zone": {
+			func(in *awseks.CreateClusterInput) { in.ResourcesVpcConfig.SubnetIds = w.subnets[1:] }, "InvalidParameterException",
+			"at least two different AZs",
+		},
 		"no subnet": {func(in *awseks.CreateClusterInput) {
 			in.ResourcesVpcConfig.SubnetIds = []string{"subnet-0123456789abcdef0"}
 		}, "InvalidParameterException", "The subnet ID 'subnet-0123456789abcdef0' does not exist"},
@@ -98,8 +115,14 @@ func TestRefusedClusters(t *testing.T) {
 			in.ResourcesVpcConfig.SubnetIds, in.ResourcesVpcConfig.SecurityGroupIds = elsewhere, []string{*group.GroupId}
 		}, "InvalidParameterException", "not in the same VPC as the subnets"},
 		// https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
-		"no endpoint":    {func(in *awseks.CreateClusterInput) { in.ResourcesVpcConfig.EndpointPublicAccess = aws.Bool(false) }, "InvalidParameterException", "Private and public endpoint access cannot be false"},
-		"private ranges": {func(in *awseks.CreateClusterInput) { in.ResourcesVpcConfig.PublicAccessCidrs = []string{"10.0.0.0/8"} }, "InvalidParameterException", "publicAccessCidrs"},
+		"no endpoint": {
+			func(in *awseks.CreateClusterInput) { in.ResourcesVpcConfig.EndpointPublicAccess = aws.Bool(false) },
+			"InvalidParameterException", "Private and public endpoint access cannot be false",
+		},
+		"private ranges": {
+			func(in *awseks.CreateClusterInput) { in.ResourcesVpcConfig.PublicAccessCidrs = []string{"10.0.0.0/8"} },
+			"InvalidParameterException", "publicAccessCidrs",
+		},
 		// https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
 		"the VPC's range": {func(in *awseks.CreateClusterInput) {
 			in.KubernetesNetworkConfig = &types.KubernetesNetworkConfigRequest{ServiceIpv4Cidr: aws.String("10.0.0.0/16")}
@@ -109,7 +132,10 @@ func TestRefusedClusters(t *testing.T) {
 			in.AccessConfig = &types.CreateAccessConfigRequest{BootstrapClusterCreatorAdminPermissions: aws.Bool(false)}
 		}, "InvalidParameterException", "bootstrapClusterCreatorAdminPermissions must be true"},
 		"no key": {func(in *awseks.CreateClusterInput) {
-			in.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String("arn:aws:kms:eu-central-1:123456789012:key/none")}}}
+			in.EncryptionConfig = []types.EncryptionConfig{{
+				Resources: []string{"secrets"},
+				Provider:  &types.Provider{KeyArn: aws.String("arn:aws:kms:eu-central-1:123456789012:key/none")},
+			}}
 		}, "InvalidRequestException", "keyArn"},
 		"what the simulator lacks": {func(in *awseks.CreateClusterInput) {
 			in.ComputeConfig = &types.ComputeConfigRequest{Enabled: aws.Bool(true)}
@@ -140,7 +166,8 @@ func TestVersionsOfAClusterGoForwardByOne(t *testing.T) {
 		return w.UpdateClusterVersion(t.Context(), &awseks.UpdateClusterVersionInput{Name: in.Name, Version: &version})
 	}
 	for version, message := range map[string]string{
-		"1.35": "Unsupported Kubernetes minor version update from 1.33 to 1.35", "1.33": "Unsupported Kubernetes minor version update from 1.33 to 1.33",
+		"1.35": "Unsupported Kubernetes minor version update from 1.33 to 1.35",
+		"1.33": "Unsupported Kubernetes minor version update from 1.33 to 1.33",
 		"1.32": "Unsupported Kubernetes minor version update from 1.33 to 1.32", "1.99": "unsupported Kubernetes version",
 	} {
 		_, err := update(version)
@@ -163,7 +190,8 @@ func TestVersionsOfAClusterGoForwardByOne(t *testing.T) {
 	if c := w.get("one"); c.Status != types.ClusterStatusActive || *c.Version != "1.34" {
 		t.Errorf("after the update it is %s with version %s", c.Status, *c.Version)
 	}
-	if list, err := w.ListUpdates(t.Context(), &awseks.ListUpdatesInput{Name: in.Name}); err != nil || !slices.Equal(list.UpdateIds, []string{*u.Id}) {
+	if list, err := w.ListUpdates(t.Context(), &awseks.ListUpdatesInput{Name: in.Name}); err != nil || !slices.Equal(list.UpdateIds,
+		[]string{*u.Id}) {
 		t.Errorf("the updates are %v %v", list, err)
 	}
 }
@@ -205,19 +233,40 @@ func TestConfigurationOfACluster(t *testing.T) {
 			return c.AccessConfig.AuthenticationMode == types.AuthenticationModeApiAndConfigMap
 		}},
 		{mode(types.AuthenticationModeConfigMap), "Unsupported authentication mode update from API_AND_CONFIG_MAP to CONFIG_MAP", nil},
-		{mode(types.AuthenticationModeApi), "", func(c *types.Cluster) bool { return c.AccessConfig.AuthenticationMode == types.AuthenticationModeApi }},
+		{
+			mode(types.AuthenticationModeApi), "",
+			func(c *types.Cluster) bool { return c.AccessConfig.AuthenticationMode == types.AuthenticationModeApi },
+		},
 		{awseks.UpdateClusterConfigInput{Logging: logs(types.LogTypeApi)}, "", func(c *types.Cluster) bool {
 			l := c.Logging.ClusterLogging
 			return len(l) == 2 && *l[0].Enabled && slices.Equal(l[0].Types, []types.LogType{types.LogTypeApi}) && len(l[1].Types) == 4
 		}},
 		{awseks.UpdateClusterConfigInput{Logging: logs(types.LogTypeApi)}, "No changes needed for the logging config provided", nil},
-		{awseks.UpdateClusterConfigInput{Logging: logs(types.LogTypeAudit), DeletionProtection: aws.Bool(true)}, "Only one type of update can be allowed.", nil},
-		{awseks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{EndpointPrivateAccess: aws.Bool(true), EndpointPublicAccess: aws.Bool(false)}}, "", func(c *types.Cluster) bool {
-			return c.ResourcesVpcConfig.EndpointPrivateAccess && !c.ResourcesVpcConfig.EndpointPublicAccess && len(c.ResourcesVpcConfig.PublicAccessCidrs) == 0
+		{
+			awseks.UpdateClusterConfigInput{Logging: logs(types.LogTypeAudit), DeletionProtection: aws.Bool(true)},
+			"Only one type of update can be allowed.", nil,
+		},
+		{awseks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{
+			EndpointPrivateAccess: aws.Bool(true),
+			EndpointPublicAccess:  aws.Bool(false),
+		}}, "", func(c *types.Cluster) bool {
+			return c.ResourcesVpcConfig.EndpointPrivateAccess && !c.ResourcesVpcConfig.EndpointPublicAccess &&
+				len(c.ResourcesVpcConfig.PublicAccessCidrs) == 0
 		}},
-		{awseks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{EndpointPrivateAccess: aws.Bool(true)}}, "Cluster is already at the desired configuration", nil},
-		{awseks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: w.subnets[:2]}}, "", func(c *types.Cluster) bool { return len(c.ResourcesVpcConfig.SubnetIds) == 2 }},
-		{awseks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}, "", func(c *types.Cluster) bool { return c.UpgradePolicy.SupportType == types.SupportTypeStandard }},
+		{
+			awseks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{EndpointPrivateAccess: aws.Bool(true)}},
+			"Cluster is already at the desired configuration", nil,
+		},
+		{
+			awseks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: w.subnets[:2]}},
+			"",
+			func(c *types.Cluster) bool { return len(c.ResourcesVpcConfig.SubnetIds) == 2 },
+		},
+		{
+			awseks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}},
+			"",
+			func(c *types.Cluster) bool { return c.UpgradePolicy.SupportType == types.SupportTypeStandard },
+		},
 		{awseks.UpdateClusterConfigInput{DeletionProtection: aws.Bool(true)}, "", func(c *types.Cluster) bool { return *c.DeletionProtection }},
 	} {
 		err := update(step.change)

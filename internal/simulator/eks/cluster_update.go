@@ -76,7 +76,8 @@ func (s *Service) changeLogging(c *cluster, in *eks.UpdateClusterConfigInput) (*
 		shown = append(shown, map[string]any{"types": setup.Types, "enabled": setup.Enabled})
 	}
 	return &change{
-		types.UpdateTypeLoggingUpdate, []types.UpdateParam{param(types.UpdateParamTypeClusterLogging, map[string]any{"clusterLogging": shown})},
+		types.UpdateTypeLoggingUpdate,
+		[]types.UpdateParam{param(types.UpdateParamTypeClusterLogging, map[string]any{"clusterLogging": shown})},
 		func() { c.Logging = after },
 	}, nil
 }
@@ -94,7 +95,8 @@ func (s *Service) changeEndpoint(c *cluster, in *eks.UpdateClusterConfigInput) (
 	if after.EndpointPublicAccess == before.EndpointPublicAccess && after.EndpointPrivateAccess == before.EndpointPrivateAccess &&
 		slices.Equal(slices.Sorted(slices.Values(after.PublicAccessCidrs)), slices.Sorted(slices.Values(before.PublicAccessCidrs))) {
 		return nil, invalidParameter(*c.Name, "Cluster is already at the desired configuration with endpointPrivateAccess: %t , "+
-			"endpointPublicAccess: %t, and Public Endpoint Restrictions: %v", after.EndpointPrivateAccess, after.EndpointPublicAccess, after.PublicAccessCidrs)
+			"endpointPublicAccess: %t, and Public Endpoint Restrictions: %v",
+			after.EndpointPrivateAccess, after.EndpointPublicAccess, after.PublicAccessCidrs)
 	}
 	return &change{
 		types.UpdateTypeEndpointAccessUpdate, []types.UpdateParam{
@@ -119,7 +121,8 @@ func (s *Service) changeVPC(c *cluster, in *eks.UpdateClusterConfigInput) (*chan
 			return nil, err
 		}
 		if found != vpcID {
-			return nil, invalidParameter(*c.Name, "Provided subnets belong to the VPC Id: %s. Subnets should belong to the exact VPC Id: %s.", found, vpcID)
+			return nil, invalidParameter(*c.Name, "Provided subnets belong to the VPC Id: %s. Subnets should belong to the exact VPC Id: %s.",
+				found, vpcID)
 		}
 		after.SubnetIds = given.SubnetIds
 		params = append(params, param(types.UpdateParamTypeSubnets, given.SubnetIds))
@@ -148,7 +151,8 @@ func (s *Service) changeAccess(c *cluster, in *eks.UpdateClusterConfigInput) (*c
 		return nil, invalidParameter(*c.Name, "Unsupported authentication mode update from %s to %s", from, to)
 	}
 	return &change{
-		types.UpdateTypeAccessConfigUpdate, []types.UpdateParam{param(types.UpdateParamTypeAuthenticationMode, fmt.Sprintf("%q", to))},
+		types.UpdateTypeAccessConfigUpdate,
+		[]types.UpdateParam{param(types.UpdateParamTypeAuthenticationMode, fmt.Sprintf("%q", to))},
 		func() {
 			c.AccessConfig = &types.AccessConfigResponse{
 				AuthenticationMode: to, BootstrapClusterCreatorAdminPermissions: c.AccessConfig.BootstrapClusterCreatorAdminPermissions,
@@ -178,7 +182,8 @@ func changeUpgradePolicy(c *cluster, in *eks.UpdateClusterConfigInput) (*change,
 		return nil, invalidRequest(*c.Name, "Extended support cannot be disabled, because version %s is in extended support", *c.Version)
 	}
 	return &change{
-		types.UpdateTypeUpgradePolicyUpdate, []types.UpdateParam{param(types.UpdateParamTypeUpgradePolicy, map[string]any{"supportType": to})},
+		types.UpdateTypeUpgradePolicyUpdate,
+		[]types.UpdateParam{param(types.UpdateParamTypeUpgradePolicy, map[string]any{"supportType": to})},
 		func() { c.UpgradePolicy = &types.UpgradePolicyResponse{SupportType: to} },
 	}, nil
 }
@@ -189,7 +194,8 @@ func changeProtection(c *cluster, in *eks.UpdateClusterConfigInput) (*change, er
 	}
 	on := *in.DeletionProtection
 	return &change{
-		types.UpdateTypeDeletionProtectionUpdate, []types.UpdateParam{param(types.UpdateParamTypeDeletionProtection, on)},
+		types.UpdateTypeDeletionProtectionUpdate,
+		[]types.UpdateParam{param(types.UpdateParamTypeDeletionProtection, on)},
 		func() { c.DeletionProtection = &on },
 	}, nil
 }
@@ -200,7 +206,8 @@ func changeZonalShift(c *cluster, in *eks.UpdateClusterConfigInput) (*change, er
 	}
 	on := value(in.ZonalShiftConfig.Enabled)
 	return &change{
-		types.UpdateTypeZonalShiftConfigUpdate, []types.UpdateParam{param(types.UpdateParamTypeZonalShiftConfig, map[string]any{"enabled": on})},
+		types.UpdateTypeZonalShiftConfigUpdate,
+		[]types.UpdateParam{param(types.UpdateParamTypeZonalShiftConfig, map[string]any{"enabled": on})},
 		func() { c.ZonalShiftConfig = &types.ZonalShiftConfigResponse{Enabled: &on} },
 	}, nil
 }

@@ -1,7 +1,6 @@
 package eks_test
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -19,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
 	awssts "github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -92,8 +90,10 @@ func startWith(t *testing.T, host machine.Host, provisioning time.Duration) *sui
 	})
 	var router *wire.Router
 	w.service = eks.New(env, eks.Options{
-		Networks: networks, Instances: w.compute, EC2: w.compute.Service(), Groups: groups.Service(), IAM: identities.Service(), Ciphers: ciphers,
-		AWS: func() http.Handler { return router }, Endpoint: func() string { return router.Endpoint() }, Host: host, Provisioning: provisioning,
+		Networks: networks, Instances: w.compute, EC2: w.compute.Service(), Groups: groups.Service(), IAM: identities.Service(),
+		Ciphers: ciphers,
+		AWS:     func() http.Handler { return router }, Endpoint: func() string { return router.Endpoint() }, Host: host,
+		Provisioning: provisioning,
 	})
 	providers := w.service.Providers()
 	for _, more := range []map[string]resource.Provider{networks.Providers(), identities.Providers(), w.compute.Providers()} {
@@ -109,7 +109,8 @@ func startWith(t *testing.T, host machine.Host, provisioning time.Duration) *sui
 	w.Client, w.ec2, w.groups = awseks.NewFromConfig(w.config), awsec2.NewFromConfig(w.config), awsas.NewFromConfig(w.config)
 	w.iam, w.cfn = awsiam.NewFromConfig(w.config), awscfn.NewFromConfig(w.config)
 	w.vpcID, w.subnets = w.network("10.0")
-	w.clusterRole, w.nodeRole = w.role("cluster", "eks.amazonaws.com", "sts:AssumeRole"), w.role("node", "ec2.amazonaws.com", "sts:AssumeRole")
+	w.clusterRole, w.nodeRole = w.role("cluster", "eks.amazonaws.com", "sts:AssumeRole"), w.role("node", "ec2.amazonaws.com",
+		"sts:AssumeRole")
 	w.podRole = w.role("pod", "pods.eks.amazonaws.com", "sts:AssumeRole", "sts:TagSession")
 	return w
 }
@@ -140,7 +141,8 @@ func (w *suite) network(prefix string) (vpcID string, subnets []string) {
 func (w *suite) role(name, service string, actions ...string) string {
 	w.t.Helper()
 	made, err := w.iam.CreateRole(w.t.Context(), &awsiam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String(fmt.Sprintf(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":%q},"Action":["%s"]}]}`, service, strings.Join(actions, `","`),
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":%q},"Action":["%s"]}]}`, service, strings.Join(actions,
+			`","`),
 	))})
 	return *must(w.t, made, err).Role.Arn
 }
@@ -183,8 +185,8 @@ func (w *suite) until(name string, status types.ClusterStatus) (c *types.Cluster
 	return c
 }
 
-// gone waits until a cluster no longer exists.
-func (w *suite) gone(name string) {
+// deleted waits until a cluster no longer exists.
+func (w *suite) deleted(name string) {
 	w.t.Helper()
 	patience.UntilTrue(w.t, "the end of cluster "+name, func() bool {
 		_, err := w.DescribeCluster(w.t.Context(), &awseks.DescribeClusterInput{Name: &name})
@@ -213,16 +215,22 @@ func refused(t *testing.T, err error, code, message string) {
 }
 
 // token returns a token for a cluster, as `aws eks get-token` makes it.
-func (w *suite) token(cluster string, of aws.CredentialsProvider, options ...func(*awssts.PresignOptions)) string {
+func (w *suite) token(cluster string, of aws.CredentialsProvider) string {
 	w.t.Helper()
-	host := "https://sts." + region + ".amazonaws.com"
+	return w.tokenAt("https://sts."+region+".amazonaws.com", cluster, of)
+}
+
+// tokenAt returns a token of a client that reaches STS at a URL.
+func (w *suite) tokenAt(host, cluster string, of aws.CredentialsProvider) string {
+	w.t.Helper()
 	client := awssts.New(awssts.Options{Region: region, Credentials: of, BaseEndpoint: &host})
 	presigned, err := awssts.NewPresignClient(client).PresignGetCallerIdentity(w.t.Context(), &awssts.GetCallerIdentityInput{},
-		append([]func(*awssts.PresignOptions){func(o *awssts.PresignOptions) {
+		func(o *awssts.PresignOptions) {
 			o.ClientOptions = append(o.ClientOptions, func(o *awssts.Options) {
-				o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster), smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
+				o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster),
+					smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
 			})
-		}}, options...)...)
+		})
 	return "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(must(w.t, presigned, err).URL))
 }
 
@@ -236,7 +244,8 @@ func (w *suite) user(name string) (arn string, key aws.CredentialsProvider) {
 	return arn, credentials.NewStaticCredentialsProvider(*k.AccessKeyId, *k.SecretAccessKey, "")
 }
 
-var (
-	_ smithy.APIError = nil
-	_ context.Context
-)
+// trust replaces the trust policy of a role.
+func (w *suite) trust(role, policy string) error {
+	_, err := w.iam.UpdateAssumeRolePolicy(w.t.Context(), &awsiam.UpdateAssumeRolePolicyInput{RoleName: &role, PolicyDocument: &policy})
+	return err
+}

@@ -164,7 +164,8 @@ func (s *Service) addSecurityGroup(c *cluster) error {
 	name := fmt.Sprintf("eks-cluster-sg-%s-%d", *c.Name, mathrand.Uint32()) //nolint:gosec // a name
 	made, err := wire.Do[ec2.CreateSecurityGroupOutput](ctx, s.options.EC2, "CreateSecurityGroup", &ec2.CreateSecurityGroupInput{
 		GroupName: &name, VpcId: c.ResourcesVpcConfig.VpcId,
-		Description: new("EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads."),
+		Description: new("EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, " +
+			"as well as any managed workloads."),
 	})
 	if err != nil {
 		return err

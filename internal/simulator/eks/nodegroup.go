@@ -41,7 +41,7 @@ func (c *cluster) nodegroup(name *string) (*nodegroup, error) {
 	return n, nil
 }
 
-// changing reports whether a node group changes by itself.
+// changing reports whether a node group changes without a call.
 func (n *nodegroup) changing() bool {
 	return slices.Contains([]types.NodegroupStatus{
 		types.NodegroupStatusCreating, types.NodegroupStatusUpdating, types.NodegroupStatusDeleting,
@@ -79,7 +79,9 @@ func (s *Service) createNodegroup(ctx context.Context, in *eks.CreateNodegroupIn
 	}
 	c.nodegroups[name] = n
 	s.addNodeEntry(c, n)
-	return &eks.CreateNodegroupOutput{Nodegroup: new(n.Nodegroup)}, nil
+	out := &eks.CreateNodegroupOutput{Nodegroup: new(n.Nodegroup)}
+	s.settleCreation(c, n)
+	return out, nil
 }
 
 // newNodegroup returns the node group of a request after it has checked the request.
@@ -112,7 +114,8 @@ func (s *Service) newNodegroup(c *cluster, in *eks.CreateNodegroupInput) (*nodeg
 		n.CapacityType = types.CapacityTypesOnDemand
 	}
 	for _, check := range []func(*cluster, *nodegroup) error{
-		s.checkNodegroupNetwork, checkScaling, checkUpdateConfig, checkLabels, checkTaints, checkNodegroupTags, s.checkTemplate, s.checkHardware,
+		s.checkNodegroupNetwork, checkScaling, checkUpdateConfig, checkLabels, checkTaints, checkNodegroupTags, s.checkTemplate,
+		s.checkHardware,
 		s.checkNodegroupVersion,
 	} {
 		if err := check(c, n); err != nil {
@@ -122,7 +125,7 @@ func (s *Service) newNodegroup(c *cluster, in *eks.CreateNodegroupInput) (*nodeg
 	return n, nil
 }
 
-func checkNodegroupTags(c *cluster, n *nodegroup) error { return checkTags(*c.Name, nil, n.Tags) }
+func checkNodegroupTags(c *cluster, n *nodegroup) error { return checkTags(*c.Name, n.Tags) }
 
 func unsupportedOfNodegroup(in *eks.CreateNodegroupInput) string {
 	switch {
@@ -145,7 +148,8 @@ func (s *Service) checkNodegroupNetwork(c *cluster, n *nodegroup) error {
 		return err
 	}
 	if vpcID != *c.ResourcesVpcConfig.VpcId {
-		return invalidParameter(*c.Name, "Subnets are not in the VPC of the cluster: they are in %s, not in %s", vpcID, *c.ResourcesVpcConfig.VpcId)
+		return invalidParameter(*c.Name, "Subnets are not in the VPC of the cluster: they are in %s, not in %s", vpcID,
+			*c.ResourcesVpcConfig.VpcId)
 	}
 	return s.checkNodeRole(*c.Name, value(n.NodeRole))
 }
@@ -158,7 +162,8 @@ func checkScaling(c *cluster, n *nodegroup) error {
 	}
 	given := n.ScalingConfig
 	scaling := types.NodegroupScalingConfig{
-		MinSize: or(given.MinSize, 1), MaxSize: or(given.MaxSize, max(2, value(given.DesiredSize))), DesiredSize: or(given.DesiredSize, 2), //nolint:mnd // AWS's defaults
+		MinSize: or(given.MinSize, 1), MaxSize: or(given.MaxSize, max(2, value(given.DesiredSize))),
+		DesiredSize: or(given.DesiredSize, 2), //nolint:mnd // AWS's default
 	}
 	if given.DesiredSize == nil {
 		scaling.DesiredSize = new(min(max(2, *scaling.MinSize), *scaling.MaxSize)) //nolint:mnd // AWS's default
@@ -242,7 +247,8 @@ func checkTaints(c *cluster, n *nodegroup) error {
 		case !labelKey.MatchString(value(t.Key)) || !labelValue.MatchString(value(t.Value)):
 			return invalidParameter(*c.Name, "The taint %q with the value %q in taints is not valid", value(t.Key), value(t.Value))
 		case !slices.Contains(t.Effect.Values(), t.Effect):
-			return invalidParameter(*c.Name, "The effect %q of taint %s in taints is not valid. Valid values are %v", t.Effect, value(t.Key), t.Effect.Values())
+			return invalidParameter(*c.Name, "The effect %q of taint %s in taints is not valid. Valid values are %v", t.Effect, value(t.Key),
+				t.Effect.Values())
 		case slices.Contains(seen, id):
 			return invalidParameter(*c.Name, "The taint %s with the effect %s is in taints twice", value(t.Key), t.Effect)
 		}
@@ -305,7 +311,7 @@ func (s *Service) deleteNodegroup(ctx context.Context, in *eks.DeleteNodegroupIn
 
 // settleNodegroup lets a node group take the next state if its time has come.
 func (s *Service) settleNodegroup(c *cluster, n *nodegroup) {
-	switch n.Status { //nolint:exhaustive // the others do not change by themselves
+	switch n.Status { //nolint:exhaustive // the others change only by calls
 	case types.NodegroupStatusCreating:
 		s.settleCreation(c, n)
 	case types.NodegroupStatusActive, types.NodegroupStatusDegraded:

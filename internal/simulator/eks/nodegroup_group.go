@@ -218,9 +218,10 @@ func (s *Service) deleteTemplate(c *cluster, n *nodegroup) {
 	_, _ = wire.Do[ec2.DeleteLaunchTemplateOutput](ctx, s.options.EC2, "DeleteLaunchTemplate", &ec2.DeleteLaunchTemplateInput{
 		LaunchTemplateId: &n.template,
 	})
-	_, _ = wire.Do[iam.RemoveRoleFromInstanceProfileOutput](ctx, s.options.IAM, "RemoveRoleFromInstanceProfile", &iam.RemoveRoleFromInstanceProfileInput{
-		InstanceProfileName: &n.unit, RoleName: new(role[strings.LastIndexByte(role, '/')+1:]),
-	})
+	_, _ = wire.Do[iam.RemoveRoleFromInstanceProfileOutput](ctx, s.options.IAM, "RemoveRoleFromInstanceProfile",
+		&iam.RemoveRoleFromInstanceProfileInput{
+			InstanceProfileName: &n.unit, RoleName: new(role[strings.LastIndexByte(role, '/')+1:]),
+		})
 	_, _ = wire.Do[iam.DeleteInstanceProfileOutput](ctx, s.options.IAM, "DeleteInstanceProfile", &iam.DeleteInstanceProfileInput{
 		InstanceProfileName: &n.unit,
 	})
@@ -230,16 +231,18 @@ func (s *Service) deleteTemplate(c *cluster, n *nodegroup) {
 // on.
 func (s *Service) changeTemplate(c *cluster, n *nodegroup, data *ec2types.RequestLaunchTemplateData) error {
 	ctx := s.acting(c.at)
-	made, err := wire.Do[ec2.CreateLaunchTemplateVersionOutput](ctx, s.options.EC2, "CreateLaunchTemplateVersion", &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId: &n.template, LaunchTemplateData: data,
-	})
+	made, err := wire.Do[ec2.CreateLaunchTemplateVersionOutput](ctx, s.options.EC2, "CreateLaunchTemplateVersion",
+		&ec2.CreateLaunchTemplateVersionInput{
+			LaunchTemplateId: &n.template, LaunchTemplateData: data,
+		})
 	if err != nil {
 		return invalidRequest(*c.Name, "%s", messageOf(err))
 	}
 	n.version = strconv.FormatInt(*made.LaunchTemplateVersion.VersionNumber, 10)
-	_, err = wire.Do[autoscaling.UpdateAutoScalingGroupOutput](ctx, s.options.Groups, "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
-		AutoScalingGroupName: new(groupName(n)), MixedInstancesPolicy: n.policy(),
-	})
+	_, err = wire.Do[autoscaling.UpdateAutoScalingGroupOutput](ctx, s.options.Groups, "UpdateAutoScalingGroup",
+		&autoscaling.UpdateAutoScalingGroupInput{
+			AutoScalingGroupName: new(groupName(n)), MixedInstancesPolicy: n.policy(),
+		})
 	if err != nil {
 		return invalidRequest(*c.Name, "%s", messageOf(err))
 	}

@@ -24,14 +24,16 @@ type machineImage struct {
 // serial is the version of all images that the simulator has.
 const serial = "20260915"
 
+const amazonLinux = "/aws/service/eks/optimized-ami/VERSION/amazon-linux-2023"
+
 // machineImages are the types of images.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html#AmazonEKS-Type-Nodegroup-amiType
 var machineImages = map[types.AMITypes]machineImage{
 	types.AMITypesAl2023X8664Standard: {
-		ec2types.ArchitectureTypeX8664, "/aws/service/eks/optimized-ami/VERSION/amazon-linux-2023/x86_64/standard/recommended/image_id", serial, false,
+		ec2types.ArchitectureTypeX8664, amazonLinux + "/x86_64/standard/recommended/image_id", serial, false,
 	},
 	types.AMITypesAl2023Arm64Standard: {
-		ec2types.ArchitectureTypeArm64, "/aws/service/eks/optimized-ami/VERSION/amazon-linux-2023/arm64/standard/recommended/image_id", serial, false,
+		ec2types.ArchitectureTypeArm64, amazonLinux + "/arm64/standard/recommended/image_id", serial, false,
 	},
 	types.AMITypesBottlerocketX8664: {
 		ec2types.ArchitectureTypeX8664, "/aws/service/bottlerocket/aws-k8s-VERSION/x86_64/latest/image_id", "1.50.0-" + serial, true,
@@ -98,7 +100,8 @@ func (s *Service) checkTemplate(c *cluster, n *nodegroup) error {
 	}
 	switch {
 	case n.AmiType != "" && n.AmiType != types.AMITypesCustom:
-		return invalidParameter(*c.Name, "You cannot specify an AMI Type other than CUSTOM, when specifying an image id in your launch template.")
+		return invalidParameter(*c.Name,
+			"You cannot specify an AMI Type other than CUSTOM, when specifying an image id in your launch template.")
 	case n.Version != nil:
 		return invalidParameter(*c.Name, "You cannot specify the field kubernetesVersion when using custom AMIs.")
 	case n.ReleaseVersion != nil:

@@ -112,36 +112,11 @@ func changeNodegroup(n *nodegroup, in *eks.UpdateNodegroupConfigInput) (params [
 		add(types.UpdateParamTypeMaxSize, *n.ScalingConfig.MaxSize)
 		add(types.UpdateParamTypeDesiredSize, *n.ScalingConfig.DesiredSize)
 	}
-	if l := in.Labels; l != nil {
-		n.Labels = maps.Clone(n.Labels)
-		maps.Copy(n.Labels, l.AddOrUpdateLabels)
-		for _, key := range l.RemoveLabels {
-			delete(n.Labels, key)
-		}
-		if len(l.AddOrUpdateLabels) > 0 {
-			add(types.UpdateParamTypeLabelsToAdd, l.AddOrUpdateLabels)
-		}
-		if len(l.RemoveLabels) > 0 {
-			add(types.UpdateParamTypeLabelsToRemove, l.RemoveLabels)
-		}
+	if in.Labels != nil {
+		params = append(params, n.changeLabels(in.Labels)...)
 	}
-	if t := in.Taints; t != nil {
-		same := func(a types.Taint) func(types.Taint) bool {
-			return func(b types.Taint) bool { return value(a.Key) == value(b.Key) && a.Effect == b.Effect }
-		}
-		n.Taints = slices.Clone(n.Taints)
-		for _, list := range [][]types.Taint{t.RemoveTaints, t.AddOrUpdateTaints} {
-			for _, one := range list {
-				n.Taints = slices.DeleteFunc(n.Taints, same(one))
-			}
-		}
-		n.Taints = append(n.Taints, t.AddOrUpdateTaints...)
-		if len(t.AddOrUpdateTaints) > 0 {
-			add(types.UpdateParamTypeTaintsToAdd, taintMaps(t.AddOrUpdateTaints))
-		}
-		if len(t.RemoveTaints) > 0 {
-			add(types.UpdateParamTypeTaintsToRemove, taintMaps(t.RemoveTaints))
-		}
+	if in.Taints != nil {
+		params = append(params, n.changeTaints(in.Taints)...)
 	}
 	if u := in.UpdateConfig; u != nil {
 		n.UpdateConfig = u
@@ -151,6 +126,37 @@ func changeNodegroup(n *nodegroup, in *eks.UpdateNodegroupConfigInput) (params [
 		if u.MaxUnavailablePercentage != nil {
 			add(types.UpdateParamTypeMaxUnavailablePercentage, *u.MaxUnavailablePercentage)
 		}
+	}
+	return params
+}
+
+func (n *nodegroup) changeLabels(l *types.UpdateLabelsPayload) (params []types.UpdateParam) {
+	n.Labels = maps.Clone(n.Labels)
+	maps.Copy(n.Labels, l.AddOrUpdateLabels)
+	for _, key := range l.RemoveLabels {
+		delete(n.Labels, key)
+	}
+	if len(l.AddOrUpdateLabels) > 0 {
+		params = append(params, param(types.UpdateParamTypeLabelsToAdd, l.AddOrUpdateLabels))
+	}
+	if len(l.RemoveLabels) > 0 {
+		params = append(params, param(types.UpdateParamTypeLabelsToRemove, l.RemoveLabels))
+	}
+	return params
+}
+
+func (n *nodegroup) changeTaints(t *types.UpdateTaintsPayload) (params []types.UpdateParam) {
+	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(has types.Taint) bool {
+		return slices.ContainsFunc(slices.Concat(t.RemoveTaints, t.AddOrUpdateTaints), func(other types.Taint) bool {
+			return value(has.Key) == value(other.Key) && has.Effect == other.Effect
+		})
+	})
+	n.Taints = append(n.Taints, t.AddOrUpdateTaints...)
+	if len(t.AddOrUpdateTaints) > 0 {
+		params = append(params, param(types.UpdateParamTypeTaintsToAdd, taintMaps(t.AddOrUpdateTaints)))
+	}
+	if len(t.RemoveTaints) > 0 {
+		params = append(params, param(types.UpdateParamTypeTaintsToRemove, taintMaps(t.RemoveTaints)))
 	}
 	return params
 }
@@ -228,22 +234,8 @@ func atOnce(n *nodegroup, desired int32) int32 {
 func (s *Service) nextVersion(c *cluster, n *nodegroup, in *eks.UpdateNodegroupVersionInput) (*nodegroup, error) {
 	after := *n
 	after.Version, after.ReleaseVersion = in.Version, in.ReleaseVersion
-	if in.LaunchTemplate != nil {
-		if n.LaunchTemplate == nil {
-			return nil, invalidRequest(*c.Name, "Node group was not created with a launch template: launchTemplate cannot be set.")
-		}
-		custom := n.AmiType == types.AMITypesCustom
-		after.LaunchTemplate, after.DiskSize = in.LaunchTemplate, nil
-		if err := s.checkTemplate(c, &after); err != nil {
-			return nil, err
-		}
-		source := s.source(c, &after)
-		if *after.LaunchTemplate.Id != *n.LaunchTemplate.Id {
-			return nil, invalidRequest(*c.Name, "Launch template cannot be changed: the node group has %s.", *n.LaunchTemplate.Id)
-		}
-		if custom != (source != nil && source.ImageId != nil) {
-			return nil, invalidRequest(*c.Name, "The image id cannot be added to or removed from the launch template of a node group.")
-		}
+	if err := s.nextTemplate(c, n, &after, in.LaunchTemplate); err != nil {
+		return nil, err
 	}
 	if after.AmiType != types.AMITypesCustom {
 		version := *n.Version
@@ -268,6 +260,29 @@ func (s *Service) nextVersion(c *cluster, n *nodegroup, in *eks.UpdateNodegroupV
 	return &after, s.checkHardware(c, &after)
 }
 
+// nextTemplate sets the launch template of a copy of a node group, if a request has one.
+// https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-basics
+func (s *Service) nextTemplate(c *cluster, n, after *nodegroup, given *types.LaunchTemplateSpecification) error {
+	switch {
+	case given == nil:
+		return nil
+	case n.LaunchTemplate == nil:
+		return invalidRequest(*c.Name, "Node group was not created with a launch template: launchTemplate cannot be set.")
+	}
+	after.LaunchTemplate, after.DiskSize = given, nil
+	if err := s.checkTemplate(c, after); err != nil {
+		return err
+	}
+	source := s.source(c, after)
+	switch hasImage := source != nil && source.ImageId != nil; {
+	case *after.LaunchTemplate.Id != *n.LaunchTemplate.Id:
+		return invalidRequest(*c.Name, "Launch template cannot be changed: the node group has %s.", *n.LaunchTemplate.Id)
+	case hasImage != (n.AmiType == types.AMITypesCustom):
+		return invalidRequest(*c.Name, "The image id cannot be added to or removed from the launch template of a node group.")
+	}
+	return nil
+}
+
 // refreshed reports whether the replacement of all nodes has ended.
 func (s *Service) refreshed(c *cluster, n *nodegroup, id string) (ended bool, failure *types.ErrorDetail) {
 	out, err := wire.Do[autoscaling.DescribeInstanceRefreshesOutput](s.acting(c.at), s.options.Groups, "DescribeInstanceRefreshes",
@@ -279,7 +294,7 @@ func (s *Service) refreshed(c *cluster, n *nodegroup, id string) (ended bool, fa
 		return true, failed(types.ErrorCodeUnknown, "The Auto Scaling group no longer exists")
 	}
 	refresh := out.InstanceRefreshes[0]
-	switch refresh.Status { //nolint:exhaustive // the others are not the end
+	switch refresh.Status {
 	case astypes.InstanceRefreshStatusSuccessful:
 		ready, _, desired := s.ready(c, n)
 		return ready >= desired, nil

@@ -2,8 +2,6 @@ package eks
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -71,7 +69,7 @@ func (s *Service) createAssociation(
 	if err := s.checkPodRole(*c.Name, value(in.RoleArn)); err != nil {
 		return nil, err
 	}
-	if err := checkTags(*c.Name, nil, in.Tags); err != nil {
+	if err := checkTags(*c.Name, in.Tags); err != nil {
 		return nil, err
 	}
 	return &eks.CreatePodIdentityAssociationOutput{Association: new(s.addAssociation(c, in).PodIdentityAssociation)}, nil
@@ -217,6 +215,3 @@ func (s *Service) deleteAssociation(
 	delete(c.associations, *a.AssociationId)
 	return &eks.DeletePodIdentityAssociationOutput{Association: new(a.PodIdentityAssociation)}, nil
 }
-
-// ids returns the IDs of associations, sorted.
-func (c *cluster) associationIDs() []string { return slices.Sorted(maps.Keys(c.associations)) }

@@ -24,7 +24,10 @@ func (s *Service) trusts(role *access.Entity, account, service string, actions .
 	for _, action := range append([]string{"sts:AssumeRole"}, actions...) {
 		allowed := s.env.Control.Decide(&access.Request{
 			Service: service, Action: action, Resource: role.ARN, Context: map[string][]string{"aws:sourceaccount": {account}},
-			Of: &access.Resource{ARN: role.ARN, Policy: access.ParseResource("trust policy", role.Trust), Required: true, Kind: iampolicy.TrustPolicy},
+			Of: &access.Resource{
+				ARN: role.ARN, Policy: access.ParseResource("trust policy", role.Trust), Required: true,
+				Kind: iampolicy.TrustPolicy,
+			},
 		}).Allowed
 		if !allowed {
 			return false
@@ -49,7 +52,8 @@ func (s *Service) checkClusterRole(cluster, arn string) error {
 	case !roleARN.MatchString(arn):
 		return invalidParameter(cluster, "Error in role params: roleArn %q is not the ARN of a role", arn)
 	case !exists || known && !s.trusts(&role, accountOf(arn), "eks.amazonaws.com"):
-		return invalidParameter(cluster, "Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", arn)
+		return invalidParameter(cluster,
+			"Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", arn)
 	}
 	return nil
 }

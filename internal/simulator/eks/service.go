@@ -43,7 +43,8 @@ type Options struct {
 // is active when its instances are ready, not when they run.
 type Nodes interface {
 	machine.ControlPlanes
-	// NodeReady reports whether an instance is a node of a cluster and ready.
+	// NodeReady reports whether an instance is a node of a cluster and ready. It must return at once, and
+	// must not call the service.
 	NodeReady(key machine.ControlPlaneKey, instanceID string) bool
 }
 
@@ -52,6 +53,7 @@ type Service struct {
 	env     *resource.Env
 	options Options
 	regions wire.Store[region]
+	ctx     context.Context //nolint:containedctx // of the calls of other services
 
 	mu     sync.Mutex
 	closed bool
@@ -67,7 +69,7 @@ type region struct {
 	timer    clock.Timer // nil if nothing is due
 }
 
-// tick is the time between two looks at what changes without a call.
+// tick is the time between two checks of what changes without a call.
 const tick = 200 * time.Millisecond
 
 // New returns a service without clusters.
@@ -75,7 +77,7 @@ func New(env *resource.Env, options Options) *Service {
 	if options.Host == nil {
 		options.Host = machine.Absent{}
 	}
-	s := &Service{env: env, options: options}
+	s := &Service{env: env, options: options, ctx: context.Background()}
 	s.regions.New = func(at wire.Target) *region { return &region{Target: at, clusters: map[string]*cluster{}} }
 	return s
 }
@@ -161,7 +163,7 @@ func (r *region) changing() bool {
 // https://docs.aws.amazon.com/eks/latest/userguide/using-service-linked-roles.html
 func (s *Service) acting(at wire.Target) context.Context {
 	arn := "arn:" + s.partition() + ":sts::" + at.Account + ":assumed-role/AWSServiceRoleForAmazonEKSNodegroup/EKS"
-	return wire.WithCall(context.Background(), &wire.Call{Account: at.Account, Region: at.Region, Principal: arn, Service: "eks"})
+	return wire.WithCall(s.ctx, &wire.Call{Account: at.Account, Region: at.Region, Principal: arn, Service: "eks"})
 }
 
 // name of the members of errors that name what a call was for.

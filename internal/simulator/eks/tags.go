@@ -20,9 +20,9 @@ var tagRules = tagging.Rules{
 	TooMany:  tagging.Refusal{Code: "InvalidParameterException", Message: "A resource can have at most 50 tags."},
 }
 
-// checkTags returns an error if tags cannot be added to those that a resource has.
-func checkTags(cluster string, has, added map[string]string) error {
-	err := tagRules.Check(has, added)
+// checkTags returns an error if a new resource cannot have tags.
+func checkTags(cluster string, tags map[string]string) error {
+	err := tagRules.Check(nil, tags)
 	if err == nil {
 		return nil
 	}
@@ -40,31 +40,29 @@ func messageOf(err error) string {
 // tagsOf returns the tags of a resource by its ARN. The caller replaces the map to change them.
 func (r *region) tagsOf(arn string) (tags *map[string]string, ok bool) {
 	for _, c := range r.clusters {
-		if *c.Arn == arn {
-			return &c.Tags, true
-		}
-		for _, n := range c.nodegroups {
-			if *n.NodegroupArn == arn {
-				return &n.Tags, true
-			}
-		}
-		for _, a := range c.addons {
-			if *a.AddonArn == arn {
-				return &a.Tags, true
-			}
-		}
-		for _, e := range c.entries {
-			if *e.AccessEntryArn == arn {
-				return &e.Tags, true
-			}
-		}
-		for _, a := range c.associations {
-			if *a.AssociationArn == arn {
-				return &a.Tags, true
-			}
+		if tags, ok := c.tagged()[arn]; ok {
+			return tags, true
 		}
 	}
 	return nil, false
+}
+
+// tagged returns the tags of a cluster and of what belongs to it, by ARN.
+func (c *cluster) tagged() map[string]*map[string]string {
+	found := map[string]*map[string]string{*c.Arn: &c.Tags}
+	for _, n := range c.nodegroups {
+		found[*n.NodegroupArn] = &n.Tags
+	}
+	for _, a := range c.addons {
+		found[*a.AddonArn] = &a.Tags
+	}
+	for _, e := range c.entries {
+		found[*e.AccessEntryArn] = &e.Tags
+	}
+	for _, a := range c.associations {
+		found[*a.AssociationArn] = &a.Tags
+	}
+	return found
 }
 
 // tagged returns the tags of the resource in a request, for reading and for replacing them.
@@ -159,17 +157,7 @@ func (s *Service) access(arn string) access.Resource {
 // complete returns the ARN of a resource by its beginning.
 func (r *region) complete(prefix string) (arn string, ok bool) {
 	for _, c := range r.clusters {
-		arns := []string{}
-		for _, n := range c.nodegroups {
-			arns = append(arns, *n.NodegroupArn)
-		}
-		for _, a := range c.addons {
-			arns = append(arns, *a.AddonArn)
-		}
-		for _, e := range c.entries {
-			arns = append(arns, *e.AccessEntryArn)
-		}
-		for _, arn := range arns {
+		for arn := range c.tagged() {
 			if strings.HasPrefix(arn, prefix) {
 				return arn, true
 			}

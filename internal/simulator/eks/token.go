@@ -1,7 +1,6 @@
 package eks
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -22,7 +21,7 @@ import (
 // The form of a token: a presigned request to STS, with a header that names the cluster.
 // https://github.com/kubernetes-sigs/aws-iam-authenticator#how-does-it-work
 const (
-	tokenPrefix   = "k8s-aws-v1."
+	tokenPrefix   = "k8s-aws-v1." //nolint:gosec // it is no credential
 	longestToken  = 4 << 10
 	clusterHeader = "x-k8s-aws-id"
 	tokenDate     = "20060102T150405Z"
@@ -105,7 +104,7 @@ func (s *Service) parseToken(cluster, token string) (*http.Request, error) {
 	if err := s.checkToken(lower); err != nil {
 		return nil, malformed("%w", err)
 	}
-	request := httptest.NewRequestWithContext(wire.WithObserved(context.Background()), http.MethodGet, u.String(), http.NoBody)
+	request := httptest.NewRequestWithContext(wire.WithObserved(s.ctx), http.MethodGet, u.String(), http.NoBody)
 	request.Header.Set(clusterHeader, cluster)
 	return request, nil
 }

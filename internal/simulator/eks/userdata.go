@@ -3,6 +3,7 @@ package eks
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -151,7 +152,7 @@ func copyParts(w *multipart.Writer, given string) error {
 	if given == "" {
 		return nil
 	}
-	notMIME := fmt.Errorf("User data was not in the MIME multipart format.") //nolint:staticcheck // AWS's words
+	notMIME := errors.New("User data was not in the MIME multipart format.") //nolint:staticcheck,revive // AWS's words
 	text, err := base64.StdEncoding.DecodeString(given)
 	if err != nil {
 		return notMIME
@@ -166,7 +167,7 @@ func copyParts(w *multipart.Writer, given string) error {
 	}
 	for r := multipart.NewReader(message.Body, params["boundary"]); ; {
 		part, err := r.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

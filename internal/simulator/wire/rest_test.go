@@ -47,8 +47,10 @@ func TestRESTJSON(t *testing.T) {
 		status        int
 		want          string
 	}{
-		"members of all parts": {"POST /things/a%2Fb?tags=x&tags=y&maxCount=3&force=true", `{"size": 4, "thingName": "other"}`, 200,
-			`{"thingName":"a/b","tags":["x","y"],"maxCount":3,"force":true,"size":4}`},
+		"members of all parts": {
+			"POST /things/a%2Fb?tags=x&tags=y&maxCount=3&force=true", `{"size": 4, "thingName": "other"}`, 200,
+			`{"thingName":"a/b","tags":["x","y"],"maxCount":3,"force":true,"size":4}`,
+		},
 		"no body":               {"POST /things/a", "", 200, `{"thingName":"a","force":false}`},
 		"a number that is none": {"POST /things/a?maxCount=x", "", 400, `SerializationException`},
 		"a body that is none":   {"POST /things/a", "{", 400, `SerializationException`},
@@ -59,7 +61,8 @@ func TestRESTJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			method, target, _ := strings.Cut(c.request, " ")
 			request := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(c.body))
-			request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-central-1/things/aws4_request, SignedHeaders=host, Signature=0")
+			request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-central-1/things/aws4_request, "+
+				"SignedHeaders=host, Signature=0")
 			recorder := httptest.NewRecorder()
 			router.ServeHTTP(recorder, request)
 			body, err := io.ReadAll(recorder.Result().Body)
