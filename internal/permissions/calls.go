@@ -16,6 +16,8 @@ const (
 	roles
 	// podIdentities is an operator that associates roles with service accounts of an EKS cluster.
 	podIdentities
+	// eksClusters is an operator that reconciles Clusters whose control plane EKS runs.
+	eksClusters
 	// terminal is a user of the commands, in addition to the operator's own policies.
 	terminal
 	// trials is a user of the command trial, in addition to the policies for clusters.

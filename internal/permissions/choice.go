@@ -19,6 +19,8 @@ type Choice struct {
 	// and Terminal whether a user runs the commands.
 	Kinds              []string
 	Clusters, Terminal bool
+	// EKS is whether EKS runs the control plane of Clusters. It needs Clusters.
+	EKS bool
 	// Trial is whether a user runs the command trial, which also needs Clusters.
 	Trial bool
 	// Grants is whether objects have roles: they grant access to service accounts, or run with a role
@@ -54,7 +56,7 @@ func (c *Choice) Documents() ([]Document, error) {
 	var of users
 	for part, chosen := range map[users]bool{
 		services: len(c.Kinds) > 0, clusters: c.Clusters, terminal: c.Terminal, grants: c.Grants, trials: c.Trial,
-		roles: len(passedTo(c.Kinds, c.Grants)) > 0, podIdentities: c.EKSCluster != "",
+		roles: len(passedTo(c.Kinds, c.Grants)) > 0, podIdentities: c.EKSCluster != "", eksClusters: c.EKS,
 	} {
 		if chosen {
 			of |= part
@@ -63,7 +65,7 @@ func (c *Choice) Documents() ([]Document, error) {
 	chosen := direct(of, c.values())
 	if of&(services|clusters) != 0 {
 		chosen = append(chosen, viaCloudFormation(func(t *resourceType) bool {
-			return t.users&(events|of&clusters) != 0 || slices.Contains(types, t.name)
+			return t.users&(events|of&(clusters|eksClusters)) != 0 || slices.Contains(types, t.name)
 		})...)
 	}
 	var documents []Document

@@ -47,8 +47,10 @@ func Documents() []Document {
 	for _, part := range []struct {
 		name, what string
 		users      users
-	}{{"cloudformation-services", "AWS services", services}, {"cloudformation-clusters", "clusters", clusters}} {
-		for i, statements := range pack(viaCloudFormation(func(t *resourceType) bool { return t.users&(part.users|events) != 0 })) {
+	}{{"cloudformation-services", "AWS services", services}, {"cloudformation-clusters", "clusters", clusters}, {"cloudformation-eks", "clusters whose control plane EKS runs, besides those of clusters", eksClusters}} {
+		for i, statements := range pack(viaCloudFormation(func(t *resourceType) bool {
+			return t.users&part.users != 0 || t.users&events != 0 && part.users != eksClusters
+		})) {
 			documents = append(documents, Document{
 				Name:       fmt.Sprintf("%s-%d", part.name, i+1),
 				Title:      fmt.Sprintf("CloudFormation's calls for the stacks of %s, part %d.", part.what, i+1),

@@ -192,6 +192,23 @@ var resourceTypes = []resourceType{
 		"events:DeleteRule", "events:DescribeRule", "events:ListRules", "events:ListTagsForResource", "events:ListTargetsByRule",
 		"events:PutRule", "events:PutTargets", "events:RemoveTargets", "events:TagResource", "events:UntagResource",
 	}},
+	// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
+	{"AWS::EKS::AccessEntry", eksClusters, []string{
+		"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DescribeAccessEntry",
+		"eks:DisassociateAccessPolicy", "eks:ListAssociatedAccessPolicies", "eks:TagResource", "eks:UntagResource", "eks:UpdateAccessEntry",
+	}},
+	{"AWS::EKS::Cluster", eksClusters, []string{
+		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "eks:CreateCluster", "eks:DeleteCluster",
+		"eks:DescribeCluster", "eks:DescribeUpdate", "eks:TagResource", "eks:UntagResource", "eks:UpdateClusterConfig",
+		"eks:UpdateClusterVersion", "iam:CreateServiceLinkedRole", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:PassRole",
+		"kms:CreateGrant", "kms:DescribeKey",
+	}},
+	{"AWS::EKS::Nodegroup", eksClusters, []string{
+		"ec2:CreateTags", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets",
+		"ec2:RunInstances", "eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:DescribeNodegroup", "eks:DescribeUpdate", "eks:TagResource",
+		"eks:UntagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion", "iam:CreateServiceLinkedRole", "iam:GetRole",
+		"iam:ListAttachedRolePolicies", "iam:PassRole",
+	}},
 	{"AWS::IAM::InstanceProfile", clusters, []string{
 		"iam:AddRoleToInstanceProfile", "iam:CreateInstanceProfile", "iam:DeleteInstanceProfile", "iam:GetInstanceProfile",
 		"iam:ListInstanceProfiles", "iam:PassRole", "iam:RemoveRoleFromInstanceProfile",

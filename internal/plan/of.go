@@ -481,7 +481,7 @@ func (d *draft) group(group *v1alpha1.InstanceGroup) error {
 		return err
 	}
 	ca := d.in.CACertificate
-	if len(ca) == 0 {
+	if len(ca) == 0 && d.model.EKS() == nil {
 		if known.StackID != "" {
 			return fmt.Errorf(
 				"the CA certificate of the cluster, which is part of its instances' bundles, is unknown; it is in the Secret %s-ca",

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
@@ -151,6 +152,9 @@ func (v *secretClient) Create(_ context.Context, object client.Object, _ ...clie
 
 // makeKeys creates the missing CAs of a cluster, and writes them.
 func (f *files) makeKeys(ctx context.Context, objects *Objects) error {
+	if model.UsesEKS(objects.Cluster) { // EKS has the keys.
+		return nil
+	}
 	v := &secretClient{objects: objects}
 	if _, err := pki.Ensure(ctx, v, f.options.Clock, objects.Cluster); err != nil {
 		return err

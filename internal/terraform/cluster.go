@@ -125,13 +125,13 @@ func Cluster(in Input) (*Configuration, error) {
 		in.Layout = LayoutCluster
 	}
 	c := in.Cluster
-	if c.TokenKey == "" {
+	if c.TokenKey == "" && c.EKS() == nil {
 		return nil, fmt.Errorf(
 			"the model of cluster %s requires an operator, but a cluster of Terraform has none",
 			c.Name,
 		)
 	}
-	if c.AccountID == AccountOfProvider &&
+	if c.AccountID == AccountOfProvider && c.EKS() == nil &&
 		(!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
 		return nil, fmt.Errorf(
 			"the bucket name of cluster %s is shortened and therefore depends on the account; set it with --aws-account-id",
@@ -223,6 +223,9 @@ func (m *module) add(stack *render.Stack, base bool) (*scope, error) {
 
 // programs puts nodeup into the bucket, for each architecture of the cluster's machines.
 func (m *module) programs(base *scope, in *Input) (map[v1alpha1.Architecture]Program, error) {
+	if in.Cluster.EKS() != nil {
+		return nil, nil
+	}
 	architectures := []v1alpha1.Architecture{in.Cluster.ControlPlaneArchitecture}
 	for _, g := range in.Groups {
 		architectures = append(architectures, g.Spec.Architecture)
@@ -262,6 +265,9 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 			return err
 		}
 	}
+	if c.EKS() != nil {
+		return m.nodeGroups(in, outputs)
+	}
 	if len(in.Groups) > 0 && len(in.CACertificate) == 0 {
 		return fmt.Errorf("the CA certificate of cluster %s is not known, and its workers need it to join", c.Name)
 	}
@@ -274,6 +280,20 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 			return render.Group(c, g, outputs, userData)
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeGroups adds the stacks of instance groups that EKS manages.
+func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
+	for _, g := range in.Groups {
+		stack, err := render.Group(in.Cluster, g, outputs, "")
+		if err != nil {
+			return err //nolint:wrapcheck // it says which stack cannot be rendered
+		}
+		if _, err := m.add(stack, false); err != nil {
 			return err
 		}
 	}
@@ -354,6 +374,9 @@ func (m *module) given(base *scope, in *Input) error {
 // elsewhere are the keys in the bucket of what was not given.
 func elsewhere(in *Input) []string {
 	c := in.Cluster
+	if c.EKS() != nil {
+		return nil
+	}
 	var keys []string
 	if len(in.Keys) == 0 {
 		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyPKIPrefix)

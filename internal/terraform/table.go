@@ -7,7 +7,7 @@ import "maps"
 // https://registry.terraform.io/providers/hashicorp/aws/5.100.0/docs
 var table = func() map[string]*row {
 	all := map[string]*row{}
-	for _, rows := range []map[string]*row{networkRows, securityRows, balancingRows, iamRows, storageRows, machineRows} {
+	for _, rows := range []map[string]*row{networkRows, securityRows, balancingRows, iamRows, storageRows, machineRows, eksRows} {
 		maps.Copy(all, rows)
 	}
 	return all

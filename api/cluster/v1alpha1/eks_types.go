@@ -4,6 +4,8 @@ package v1alpha1
 // Its Kubernetes version is the minor version of the Cluster's release. Instance groups are managed
 // node groups with Amazon Linux 2023, which EKS replaces and drains. Nodes and the operator reach the
 // API inside the VPC if api.access is Internal.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretsKey) == has(oldSelf.secretsKey) && (!has(self.secretsKey) || self.secretsKey == oldSelf.secretsKey)",message="secretsKey cannot change: create a new cluster"
 type EKS struct {
 	// Access are the IAM principals that may use the Kubernetes API, besides the one that creates the
 	// cluster. At most 64. A change takes effect in place.
@@ -22,7 +24,7 @@ type EKS struct {
 	Logs []EKSLog `json:"logs,omitempty"`
 
 	// SecretsKey is the ARN of the KMS key with which EKS encrypts Secrets in addition to its own
-	// encryption. It can be set once, and then neither changed nor removed.
+	// encryption. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:kms:[a-z0-9-]+:[0-9]{12}:key/.+$')",message="write the ARN of a KMS key, for example arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"

@@ -111,6 +111,14 @@ type ControlPlane struct {
 	NodeSetup `json:",inline"`
 }
 
+// Slots returns the number of slots: none if EKS runs the control plane.
+func (c *ControlPlane) Slots() int32 {
+	if c.EKS != nil {
+		return 0
+	}
+	return c.Replicas
+}
+
 // SlotRepair configures when the instance of an unhealthy slot is replaced.
 type SlotRepair struct {
 	// Disabled keeps the operator from replacing unhealthy slots. The default is false.

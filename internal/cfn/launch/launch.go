@@ -10,8 +10,9 @@ import (
 
 // The types that launch instances.
 const (
-	TypeGroup    = "AWS::AutoScaling::AutoScalingGroup"
-	TypeInstance = "AWS::EC2::Instance"
+	TypeGroup     = "AWS::AutoScaling::AutoScalingGroup"
+	TypeInstance  = "AWS::EC2::Instance"
+	TypeNodegroup = "AWS::EKS::Nodegroup"
 
 	typeTemplate = "AWS::EC2::LaunchTemplate"
 )
@@ -39,14 +40,16 @@ type Launch struct {
 	Data *template.Node
 }
 
-// Of returns the launch of an Auto Scaling group or an instance with resolved properties, nil if the
-// resource is neither. All are the resources of the stack, by logical ID.
+// Of returns the launch of an Auto Scaling group, a managed node group or an instance with resolved
+// properties, nil if the resource is none of them. All are the resources of the stack, by logical ID.
 func Of(r *template.Resource, all map[string]*template.Resource) *Launch {
 	switch r.Type {
 	case TypeInstance:
 		return instance(r)
 	case TypeGroup:
 		return group(r, all)
+	case TypeNodegroup:
+		return nodegroup(r, all)
 	}
 	return nil
 }
@@ -85,6 +88,36 @@ func group(r *template.Resource, all map[string]*template.Resource) *Launch {
 	l.template(mixed.Get("LaunchTemplate").Get("LaunchTemplateSpecification"), all)
 	l.override(mixed.Get("LaunchTemplate").Get("Overrides"))
 	l.distribute(mixed.Get("InstancesDistribution"))
+	return l
+}
+
+// nodegroup: the instances of a managed node group, all of them spot or all on demand.
+func nodegroup(r *template.Resource, all map[string]*template.Resource) *Launch {
+	scaling := r.Properties.Get("ScalingConfig")
+	number, ok := Number(scaling.Get("DesiredSize"), 0)
+	if !ok || scaling.Get("DesiredSize") == nil {
+		return &Launch{Unknown: UnknownNumber}
+	}
+	l := &Launch{Low: number, High: number, Share: 1}
+	if specification := r.Properties.Get("LaunchTemplate"); specification != nil {
+		for _, reference := range specification.Get("Id").References() {
+			if t := all[reference.Target]; t != nil && t.Type == typeTemplate {
+				l.Data = t.Properties.Get("LaunchTemplateData")
+			}
+		}
+	}
+	if l.Data == nil {
+		l.Unknown = UnknownTemplate
+	}
+	if types := r.Properties.Get("InstanceTypes"); types != nil {
+		for _, item := range types.Items {
+			text, _ := item.Scalar()
+			l.Types = append(l.Types, text)
+		}
+	}
+	if capacity, _ := r.Properties.Get("CapacityType").Scalar(); capacity == "SPOT" {
+		l.Share = 0
+	}
 	return l
 }
 

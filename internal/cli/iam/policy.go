@@ -77,6 +77,7 @@ its types (aws cloudformation describe-type).`,
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 	set.StringSliceVar(&o.choice.ClusterNames, "cluster", nil, "names of the Clusters (default: all names)")
 	set.BoolVar(&o.choice.Grants, "grants", false, "add what spec.grants needs: roles of service accounts (default: none, but those of the kinds)")
+	set.BoolVar(&o.choice.EKS, "eks", false, "add what Clusters need whose control plane EKS runs (default: their control planes have slots)")
 	set.StringVar(&o.choice.EKSCluster, "eks-cluster", "", "the operator's --eks-cluster, with --grants (default: pods do not use EKS Pod Identity)")
 	set.BoolVar(&o.choice.Terminal, "terminal", false, "add what a user needs who runs the commands without an operator")
 	set.BoolVar(&o.trial, "trial", false, "print what a user needs who runs the command trial, and nothing else")
@@ -90,7 +91,7 @@ its types (aws cloudformation describe-type).`,
 	set.StringVar(&o.choice.Account, "aws-account-id", "", "AWS account (default: the one that has the policy)")
 	set.StringVar(&o.choice.Partition, "partition", "", "partition in ARNs: aws, aws-cn, aws-us-gov … (default: that of --aws-region)")
 	set.StringVar(&o.out, "out", "", "folder to write a file for each JSON policy to, instead of printing")
-	for _, other := range []string{"kind", "cluster", "grants", "eks-cluster", "terminal", "state-bucket", "assume-role", "shards"} {
+	for _, other := range []string{"kind", "cluster", "grants", "eks", "eks-cluster", "terminal", "state-bucket", "assume-role", "shards"} {
 		cmd.MarkFlagsMutuallyExclusive("trial", other)
 	}
 	return cmd
@@ -135,6 +136,8 @@ func (o *options) complete() error {
 	switch {
 	case len(o.choice.ClusterNames) > 0 && !o.choice.Clusters:
 		return fmt.Errorf("--cluster names clusters, but --kind does not include %s", clusterKind)
+	case o.choice.EKS && !o.choice.Clusters:
+		return fmt.Errorf("--eks is for clusters: add %s to --kind", clusterKind)
 	case o.choice.EKSCluster != "" && !o.choice.Grants:
 		return fmt.Errorf("--eks-cluster is for the roles of service accounts: add --grants")
 	case o.choice.StateBucket != "" && !o.choice.Terminal:

@@ -104,6 +104,9 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 // setKeys sets the cluster's keys if the state has them, or else only the CA certificate that
 // workers trust.
 func (f *facts) setKeys(in *terraform.Input, of *state.Objects) error {
+	if in.Cluster.EKS() != nil { // EKS has the keys.
+		return nil
+	}
 	if len(of.Secrets) > 0 {
 		if f.caFile != "" {
 			return errors.New("the state has the cluster's CAs; leave out --ca-certificate")

@@ -32,7 +32,7 @@ func (o *operator) stalledSlots(
 		UID: cluster.UID, Of: "the control plane", EC2: o.options.Clients.EC2(o.targets.Of(cluster)), Tags: tags,
 		Joined: o.hasNode(cluster), Most: model.MostSlots,
 	}
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.StartedAt != nil && (question.Since.IsZero() || known.StartedAt.Before(question.Since)) {
 			question.Since = *known.StartedAt

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -45,6 +46,8 @@ type clusterSelector struct {
 	operator *operator
 	router   *operatorkit.Router[*v1alpha1.Cluster]
 	pipeline *operatorkit.Pipeline[*v1alpha1.Cluster]
+	// eks is the pipeline of Clusters whose control plane EKS runs.
+	eks *operatorkit.Pipeline[*v1alpha1.Cluster]
 }
 
 // newClusterSelector routes the resource sets that the operator knows to their pipelines. So far,
@@ -57,17 +60,21 @@ func newClusterSelector(o *operator) (*clusterSelector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("route resource sets: %w", err)
 	}
-	return &clusterSelector{operator: o, router: router, pipeline: pipeline}, nil
+	return &clusterSelector{operator: o, router: router, pipeline: pipeline, eks: operatorkit.NewPipeline(o.eksClusterSteps()...)}, nil
 }
 
 // PipelineFor returns the Cluster's pipeline. Deleting a Cluster or operating one that was up does
 // not need its Release, which may have been deleted.
 func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.Pipeline[*v1alpha1.Cluster], error) {
+	pipeline := s.pipeline
+	if model.UsesEKS(cluster) {
+		pipeline = s.eks
+	}
 	if !cluster.DeletionTimestamp.IsZero() || cluster.Status.Version != "" { // A cluster that was up is operated whatever its spec says.
-		return s.pipeline, nil
+		return pipeline, nil
 	}
 	if cluster.Spec.Release == "" { // admit does not let it run
-		return s.pipeline, nil
+		return pipeline, nil
 	}
 	set := s.operator.resourceSet(cluster)
 	if set == "" {
@@ -75,6 +82,9 @@ func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.P
 	}
 	if _, err := release.Set(set); err != nil {
 		return nil, fmt.Errorf("the Release %q needs a resource set that this operator does not have: %w", cluster.Spec.Release, err)
+	}
+	if model.UsesEKS(cluster) {
+		return s.eks, nil
 	}
 	return s.router.PipelineFor(cluster)
 }

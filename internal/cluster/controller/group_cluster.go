@@ -29,7 +29,10 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 			Degraded()
 	case !cluster.DeletionTimestamp.IsZero():
 		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
-	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
+	case model.UsesEKS(cluster) && cluster.Status.Outputs[model.OutputClusterSecurityGroup] == "":
+		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("EKS has not made the control plane of Cluster %s yet.", cluster.Name)).
+			WithoutEvent()
+	case !model.UsesEKS(cluster) && (cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == ""):
 		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not ready yet.", cluster.Name)).
 			WithoutEvent()
 	default:

@@ -34,6 +34,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/ekstoken"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -99,10 +100,13 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		targets: targets.New(targets.Options{
 			Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles, Identities: options.Identities,
 		}),
-		credentials: credentials.New(credentials.Options{
-			Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
-		}),
 	}
+	o.credentials = credentials.New(credentials.Options{
+		Secrets: direct, Clients: options.Clients, Workload: options.Workload, Clock: options.Clock,
+		Presigner: func(cluster *v1alpha1.Cluster) ekstoken.Presigner {
+			return options.Clients.CallerPresigner(o.targets.Of(cluster))
+		},
+	})
 	o.outputs = outputs.New(outputs.Options{
 		Engine: options.Engine, Target: o.targets.Of, Owner: o.owner,
 		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },

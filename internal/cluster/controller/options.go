@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"context"
 	"errors"
 	"time"
@@ -69,6 +70,8 @@ type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 	CloudFormation(t awsapi.Target) awsapi.CloudFormation
 	Resolver() awsapi.Resolver
+	// CallerPresigner presigns the requests that are tokens of EKS clusters.
+	CallerPresigner(t awsapi.Target) *sts.PresignClient
 }
 
 // Addons reconciles the charts of workload clusters to the Release and the Cluster.

@@ -164,7 +164,7 @@ func (o *operator) putRestore(
 func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	var all []operatorkit.Outcome
 	begun := true
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		name := model.SlotStackName(cluster.Name, slot)
 		status := record.Find(cluster, name)
 		if status == nil || isDeleted(status) {
@@ -197,7 +197,7 @@ func forgetSlots(cluster *v1alpha1.Cluster) {
 	for i := range cluster.Status.Stacks {
 		status := &cluster.Status.Stacks[i]
 		slot := instances.SlotOf(cluster, status.Name)
-		if slot >= 0 && slot < int(cluster.Spec.ControlPlane.Replicas) && isDeleted(status) {
+		if slot >= 0 && slot < int(cluster.Spec.ControlPlane.Slots()) && isDeleted(status) {
 			*status = v1alpha1.StackStatus{Name: status.Name}
 		}
 	}

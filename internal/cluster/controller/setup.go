@@ -157,7 +157,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
-		Client: o.client, Pipelines: operatorkit.NewPipeline(o.groupSteps()...), Admit: o.admitGroup, Finalizer: finalizer,
+		Client: o.client, Pipelines: newGroupSelector(o), Admit: o.admitGroup, Finalizer: finalizer,
 		PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused,
 		ReconcilePaused: o.signalPaused, DeferStatusWrite: conditions.IsGroupProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,

@@ -228,7 +228,7 @@ func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *record.Stac
 		).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
 	case outcome.Kind() == operatorkit.KindStall && known.FailedDigest != "":
 		others := ""
-		if cluster.Spec.ControlPlane.Replicas > 1 {
+		if cluster.Spec.ControlPlane.Slots() > 1 {
 			others = " The other slots are unchanged."
 		}
 		return outcome.Explain(outcome.Reason(), fmt.Sprintf(
@@ -250,7 +250,7 @@ func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *record.Stac
 func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (time.Duration, error) {
 	var health map[int]string
 	var requeueAfter time.Duration
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil || !record.IsChanging(known.Status) {
 			continue
@@ -292,7 +292,7 @@ func (o *operator) signalSlotsPaused(ctx context.Context, cluster *v1alpha1.Clus
 
 // reportRollout updates the Cluster's status.rollout.
 func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) {
-	total := cluster.Spec.ControlPlane.Replicas
+	total := cluster.Spec.ControlPlane.Slots()
 	updated, rolling, back := int32(0), false, false
 	for slot := range int(total) {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
@@ -341,7 +341,7 @@ func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.
 // aloneSince returns since when the only instance of a control plane is being replaced, "" if it is
 // not.
 func aloneSince(cluster *v1alpha1.Cluster) string {
-	if cluster.Spec.ControlPlane.Replicas != 1 {
+	if cluster.Spec.ControlPlane.Slots() != 1 {
 		return ""
 	}
 	known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, 0)))

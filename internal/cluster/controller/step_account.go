@@ -139,7 +139,7 @@ func credentialsOf(cluster *v1alpha1.Cluster) string {
 // abandonedNote describes the remaining AWS resources of an abandoned Cluster.
 func abandonedNote(cluster *v1alpha1.Cluster) string {
 	names := []string{model.BaseStackName(cluster.Name)}
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		names = append(names, model.SlotStackName(cluster.Name, slot))
 	}
 	return fmt.Sprintf(

@@ -28,7 +28,7 @@ func (s backupStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) 
 // healthySlots reports for each slot whether its node is Ready, which requires that its etcd member
 // is part of the quorum.
 func (o *operator) healthySlots(cluster *v1alpha1.Cluster) []bool {
-	healthy := make([]bool, cluster.Spec.ControlPlane.Replicas)
+	healthy := make([]bool, cluster.Spec.ControlPlane.Slots())
 	connection := o.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
 		return healthy

@@ -28,11 +28,15 @@ func (s baseStep) Name() string { return "base" }
 
 // EnsureCreated moves the base stack toward the spec.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	message := "The network, the load balancer and the other shared resources are ready."
+	if model.UsesEKS(cluster) {
+		message = "The network, the control plane of EKS and the roles are ready."
+	}
 	outcome := conditions.Conclude(
 		cluster,
 		conditions.Network,
 		"StackReady",
-		"The network, the load balancer and the other shared resources are ready.",
+		message,
 		approval.WithCommand(cluster, "cluster", s.ensure(ctx, cluster)),
 	)
 	return s.upkeep(ctx, cluster, outcome)
@@ -113,7 +117,7 @@ func (s baseStep) saw(cluster *v1alpha1.Cluster, base *v1alpha1.StackStatus, out
 		s.outputs.Saw(cluster, outputs)
 	}
 	if base.Status == record.StatusCreating {
-		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 			s.stacks.MarkAbsent(stackcache.Key{UID: cluster.UID, Stack: model.SlotStackName(cluster.Name, slot)})
 		}
 	}

@@ -38,7 +38,7 @@ func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 func (o *operator) cleanupBeforeNodes() cleanupStep {
 	return cleanupStep{operator: o, name: "cleanup", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 		connection := o.options.Workload.Get(keyOf(cluster))
-		if connection == nil && o.slotsDeleting(cluster) {
+		if connection == nil && o.apiDeleting(cluster) {
 			return operatorkit.Done() // The API server is being deleted or no longer exists.
 		}
 		if connection == nil && cluster.Status.Version != "" { // The operator was restarted during the deletion.
@@ -50,10 +50,15 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 	}}
 }
 
-// slotsDeleting reports whether the deletion of a slot's stack has started.
-func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
+// apiDeleting reports whether the deletion of the stack of an API server has started: that of a slot, or the base
+// stack if EKS runs the control plane.
+func (o *operator) apiDeleting(cluster *v1alpha1.Cluster) bool {
+	names := []string{model.BaseStackName(cluster.Name)}
 	for slot := range model.MostSlots {
-		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
+		names = append(names, model.SlotStackName(cluster.Name, slot))
+	}
+	for _, name := range names {
+		known, err := record.Decode(record.Find(cluster, name))
 		if err == nil && known.Deleting {
 			return true
 		}

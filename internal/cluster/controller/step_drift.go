@@ -37,7 +37,7 @@ func (s driftStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			Owner: base, Changed: known.Changed, Status: status, Deployed: s.deployed(ctx, cluster, render.Base),
 		})
 	}
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		status := record.Find(cluster, model.SlotStackName(cluster.Name, slot))
 		if status == nil {
 			continue

@@ -51,7 +51,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			}
 		}
 	}
-	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
+	if replicas := int(cluster.Spec.ControlPlane.Slots()); len(ready) < replicas {
 		outcome, _ := s.stalledSlots(ctx, cluster, operatorkit.Wait(
 			outcomes.EventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas),
 		).WithoutEvent())

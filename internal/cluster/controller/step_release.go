@@ -37,7 +37,7 @@ func (s releaseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 		}
 		moved[node.Slot] = moved[node.Slot] || record.Boots(&node, bundleOfSlot(cluster, node.Slot)) && node.Version == to.Spec.Kubernetes
 	}
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		if !moved[slot] {
 			return operatorkit.Done()
 		}

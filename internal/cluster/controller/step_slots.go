@@ -93,7 +93,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 // first.
 func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	var failed, others []int
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
 		if s.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs, record.Find(cluster, name)) {
@@ -217,7 +217,7 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		s.own(cluster, name)
 		s.stacks.Unsettle(stackcache.Key{UID: cluster.UID, Stack: name})
 		status := record.Find(cluster, name)
-		unknown := status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas)
+		unknown := status == nil && slot >= int(cluster.Spec.ControlPlane.Slots())
 		if isDeleted(status) || unknown && cluster.Status.Outputs[model.OutputEtcdVolume(slot)] == "" {
 			continue
 		}

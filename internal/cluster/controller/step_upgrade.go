@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -71,6 +72,9 @@ func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to 
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
+	if model.UsesEKS(cluster) {
+		to = stacks.MinorRelease(to)
+	}
 	if why := running.Refusal(to, s.objects.ReleaseNames(ctx)); why != "" {
 		return operatorkit.Stall("UpgradeRefused", why+" The running cluster stays unchanged.")
 	}
@@ -85,19 +89,23 @@ func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*rel
 	if connection := o.options.Workload.Get(keyOf(cluster)); connection != nil {
 		nodes = connection.Nodes()
 	}
+	version := func(version string) string { return version }
+	if model.UsesEKS(cluster) {
+		version = stacks.MinorOnly
+	}
 	for i := range nodes {
 		if nodes[i].Slot != workload.NoSlot {
 			found.AddControlPlane(nodes[i].Version)
 			continue
 		}
-		found.AddNode(nodes[i].Name, nodes[i].Group, nodes[i].Version)
+		found.AddNode(nodes[i].Name, nodes[i].Group, version(nodes[i].Version))
 	}
 	groups, err := o.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return nil, err
 	}
 	for i := range groups {
-		found.AddGroup(groups[i].Name, groups[i].Status.Version)
+		found.AddGroup(groups[i].Name, version(groups[i].Status.Version))
 	}
 	from, err := o.objects.ReleaseNamed(ctx, cluster.Status.Release)
 	if err != nil {

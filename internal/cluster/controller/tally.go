@@ -43,7 +43,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 			bundles[groups[i].Name] = groups[i].Status.Stack.Bundle
 		}
 	}
-	count := v1alpha1.NodeCount{Desired: cluster.Spec.ControlPlane.Replicas}
+	count := v1alpha1.NodeCount{Desired: cluster.Spec.ControlPlane.Slots()}
 	for _, node := range nodes {
 		bundle := bundles[node.Group]
 		if node.Slot != workload.NoSlot {

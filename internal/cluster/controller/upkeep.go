@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -21,6 +22,9 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 	}
 	change = outcomes.RequeueAfterMin(change, requeueAfter)
 	steps := []operatorkit.Step[*v1alpha1.Cluster]{kubeconfigStep{o}, apiStep{o}, tokenStep{o}, nodesStep{o}, backupStep{o}}
+	if model.UsesEKS(cluster) {
+		steps = []operatorkit.Step[*v1alpha1.Cluster]{eksAPIStep{o}, eksNodesStep{o}}
+	}
 	if cluster.Status.Version == "" {
 		if change.Reason() != reasonNotItsTurn || o.options.Workload.Get(keyOf(cluster)) == nil {
 			return change

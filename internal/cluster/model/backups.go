@@ -9,7 +9,7 @@ import (
 // NoBackups returns a warning if etcd of a cluster without an operator is not backed up, empty if it
 // is.
 func NoBackups(cluster *v1alpha1.Cluster) string {
-	if cluster.Spec.Backup.Bucket != nil {
+	if cluster.Spec.Backup.Bucket != nil || UsesEKS(cluster) {
 		return ""
 	}
 	return fmt.Sprintf("Cluster %s has no backups of etcd: spec.backup.bucket is not set, and only a running operator takes snapshots of its volumes. "+

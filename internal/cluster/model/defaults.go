@@ -67,13 +67,8 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 			b.Interval = &metav1.Duration{Duration: defaultBackupEvery}
 		}
 	}
-	cp := &s.ControlPlane
-	cp.Replicas = cmp.Or(cp.Replicas, defaultSlots)
-	cp.InstanceType = cmp.Or(cp.InstanceType, defaultInstanceType)
-	fillVolume(&cp.RootVolume, rootVolumeGiB)
-	fillVolume(&cp.EtcdVolume, etcdVolumeGiB)
 	fillNodeSetup(&s.Nodes)
-	fillNodeSetup(&cp.NodeSetup)
+	fillControlPlane(&s.ControlPlane)
 	if b := s.Bastion; b != nil {
 		b.InstanceType = cmp.Or(b.InstanceType, defaultBastionType)
 		b.Replicas = cmp.Or(b.Replicas, 1)
@@ -87,6 +82,19 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 	s.UpdatePolicy = cmp.Or(s.UpdatePolicy, v1alpha1.UpdateAutomatic)
 	s.VolumePolicy = cmp.Or(s.VolumePolicy, v1alpha1.VolumesRetain)
 	return s
+}
+
+// fillControlPlane fills the defaults of the control plane.
+func fillControlPlane(cp *v1alpha1.ControlPlane) {
+	if cp.EKS != nil {
+		fillEKS(cp)
+		return
+	}
+	cp.Replicas = cmp.Or(cp.Replicas, defaultSlots)
+	cp.InstanceType = cmp.Or(cp.InstanceType, defaultInstanceType)
+	fillVolume(&cp.RootVolume, rootVolumeGiB)
+	fillVolume(&cp.EtcdVolume, etcdVolumeGiB)
+	fillNodeSetup(&cp.NodeSetup)
 }
 
 // defaultNAT returns the default of spec.network.nat: private subnets of an existing VPC have their

@@ -32,8 +32,12 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	r.checkGroup(&problems, c, g.Namespace)
 	r.checkTypes(&problems)
 	r.resolveSubnets(&problems, c)
-	r.Image = c.image(&problems, "spec.image", r.Spec.Architecture, r.Spec.Image)
-	c.checkBootable(&problems, "spec.cluster", r.Spec.Architecture)
+	if c.EKS() != nil {
+		r.checkEKSGroup(&problems, &g.Spec)
+	} else {
+		r.Image = c.image(&problems, "spec.image", r.Spec.Architecture, r.Spec.Image)
+		c.checkBootable(&problems, "spec.cluster", r.Spec.Architecture)
+	}
 	checkVolume(&problems, "spec.rootVolume", &r.Spec.RootVolume)
 	r.checkVolumes(&problems)
 	checkTags(&problems, "spec.tags", r.Spec.Tags)

@@ -28,13 +28,11 @@ func Resolve(in Input) (*Cluster, error) {
 	c.resolveRelease(&problems, in.Release)
 	c.resolveNetwork(&problems)
 	c.resolveNames(in.Alone)
-	c.resolveSlots(&problems, LeavingSlots(in.Cluster))
-	c.remember(&in.Cluster.Status, in.IssuerInBucket)
-	c.resolveImages(&problems)
-	c.checkBootable(&problems, "spec.release", c.ControlPlaneArchitecture)
-	c.checkControlPlane(&problems)
-	c.resolveAPIServer(&problems)
-	c.resolveNodeSetup(&problems)
+	if c.EKS() != nil {
+		c.checkEKS(&problems, &in.Cluster.Spec)
+	} else {
+		c.resolveMachines(&problems, in)
+	}
 	c.checkAddons(&problems)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
 	checkDynamic(&problems, &in.Cluster.Spec)
@@ -43,6 +41,17 @@ func Resolve(in Input) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// resolveMachines resolves the slots and what their instances and others run.
+func (c *Cluster) resolveMachines(problems *Problems, in Input) {
+	c.resolveSlots(problems, LeavingSlots(in.Cluster))
+	c.remember(&in.Cluster.Status, in.IssuerInBucket)
+	c.resolveImages(problems)
+	c.checkBootable(problems, "spec.release", c.ControlPlaneArchitecture)
+	c.checkControlPlane(problems)
+	c.resolveAPIServer(problems)
+	c.resolveNodeSetup(problems)
 }
 
 // maxClusterName leaves room for suffixes of a cluster's name.
@@ -111,6 +120,9 @@ func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 		return
 	}
 	c.Features = set.Features
+	if c.EKS() != nil {
+		c.Release.Spec.Addons = nil // They are for a control plane of slots.
+	}
 	facts := release.Facts{Cluster: c.Name, Region: c.Region, PodCIDR: c.Spec.Network.PodCIDR, ServiceCIDR: c.Spec.Network.ServiceCIDR}
 	if err := release.FillAddons(c.Release.Spec.Addons, facts); err != nil {
 		problems.add("spec.release", "name another release", "release %s: %v", r.Name, err)
@@ -226,9 +238,12 @@ func (c *Cluster) slot(i int, zones []string, labels map[string]string) Slot {
 // LeavingSlots returns the slots beyond spec.controlPlane.replicas that still exist, or whose volumes do,
 // in order. They leave etcd one after another, and then the cluster; their volumes go last, together.
 func LeavingSlots(cluster *v1alpha1.Cluster) []int {
+	if UsesEKS(cluster) {
+		return nil
+	}
 	var leaving []int
 	exist := false
-	for slot := int(max(0, cmp.Or(cluster.Spec.ControlPlane.Replicas, defaultSlots))); slot < MostSlots; slot++ {
+	for slot := int(max(0, cmp.Or(cluster.Spec.ControlPlane.Slots(), defaultSlots))); slot < MostSlots; slot++ {
 		volume := cluster.Status.Outputs[OutputEtcdVolume(slot)] != ""
 		name := SlotStackName(cluster.Name, slot)
 		i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
@@ -251,7 +266,7 @@ func LeavingSlots(cluster *v1alpha1.Cluster) []int {
 func SlotCount(cluster *v1alpha1.Cluster) int {
 	leaving := LeavingSlots(cluster)
 	if len(leaving) == 0 {
-		return int(cluster.Spec.ControlPlane.Replicas)
+		return int(cluster.Spec.ControlPlane.Slots())
 	}
 	return leaving[len(leaving)-1] + 1
 }

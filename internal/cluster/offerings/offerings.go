@@ -35,6 +35,9 @@ type Want struct {
 
 // OfCluster returns what the control plane and the bastions of a cluster ask for.
 func OfCluster(c *model.Cluster) []Want {
+	if c.EKS() != nil {
+		return nil
+	}
 	var zones []string
 	for _, slot := range c.Slots {
 		zones = append(zones, slot.Zone)

@@ -32,8 +32,11 @@ type Facts struct {
 var AddonRoles = map[string]string{"aws-ebs-csi-driver": "EBSCSIRole"}
 
 // Addons returns a copy of the release's addons with the facts of a cluster in their values. It
-// returns an error for values that are no object.
+// returns an error for values that are no object. A control plane that EKS runs has none of them.
 func Addons(r *v1alpha1.Release, c *v1alpha1.Cluster) ([]v1alpha1.ReleaseAddon, error) {
+	if c.Spec.ControlPlane.EKS != nil {
+		return nil, nil
+	}
 	addons := r.DeepCopy().Spec.Addons
 	n := &c.Spec.Network
 	facts := Facts{Cluster: c.Name, Region: c.Spec.Region, PodCIDR: n.PodCIDR, ServiceCIDR: n.ServiceCIDR, Roles: map[string]string{}}

@@ -22,8 +22,12 @@ type baseScope struct {
 // base renders the base stack.
 func base(c *model.Cluster) (*Stack, error) {
 	scope := &baseScope{Cluster: c}
-	if err := scope.reachable(); err != nil {
-		return nil, err
+	policy := eksStackPolicy
+	if c.EKS() == nil {
+		if err := scope.reachable(); err != nil {
+			return nil, err
+		}
+		policy = stackPolicy
 	}
 	parameters := map[string]string{}
 	if c.Spec.Bastion != nil {
@@ -45,7 +49,7 @@ func base(c *model.Cluster) (*Stack, error) {
 		Tags: maps.Clone(c.Tags), OwnerTags: ownerTags(),
 		Capabilities:          []string{"CAPABILITY_IAM"},
 		TerminationProtection: true,
-		Policy:                stackPolicy,
+		Policy:                policy,
 	}, nil
 }
 
@@ -57,6 +61,9 @@ func (s *baseScope) files() []string {
 		if len(s.Private()) > 0 {
 			names = append(names, "nat.yaml")
 		}
+	}
+	if s.EKS() != nil {
+		return append(names, "eks.yaml")
 	}
 	names = append(names, "securitygroups.yaml", "api.yaml", "iam.yaml", "storage.yaml", "dns.yaml")
 	if s.Bastion != nil {

@@ -10,7 +10,7 @@ import (
 // Begun reports whether a slot of a cluster was already changed to a Release, so that the upgrade
 // was permitted. It returns false for a change that is being rolled back.
 func Begun(cluster *v1alpha1.Cluster, name string) bool {
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			continue
@@ -30,8 +30,12 @@ func Begun(cluster *v1alpha1.Cluster, name string) bool {
 // running Release, nil if it was deleted. It returns an error if the status cannot be decoded.
 func Recollect(running *release.Running, cluster *v1alpha1.Cluster, from *v1alpha1.Release) error {
 	running.Release = cluster.Status.Release
+	if model.UsesEKS(cluster) {
+		running.AddControlPlane(MinorOnly(cluster.Status.Version))
+		return nil
+	}
 	running.AddControlPlane(cluster.Status.Version)
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		known, err := record.Decode(record.Find(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil {
 			return err
@@ -56,12 +60,32 @@ func Refusal(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, to *v1
 	if cluster.Status.Version == "" || cluster.Status.Release == to.Name || Begun(cluster, to.Name) {
 		return "", nil
 	}
-	running := &release.Running{}
+	running, version := &release.Running{}, func(version string) string { return version }
+	if model.UsesEKS(cluster) {
+		to, version = MinorRelease(to), MinorOnly
+	}
 	for _, group := range groups {
-		running.AddGroup(group.Name, group.Status.Version)
+		running.AddGroup(group.Name, version(group.Status.Version))
 	}
 	if err := Recollect(running, cluster, release.Named(all, cluster.Status.Release)); err != nil {
 		return "", err
 	}
 	return running.Refusal(to, release.Names(all)), nil
+}
+
+// MinorOnly returns the minor version of a version of Kubernetes as a whole version: v1.36.0 for
+// v1.36.2-eks-1234567. EKS chooses the patch version.
+func MinorOnly(version string) string {
+	if version == "" {
+		return ""
+	}
+	return "v" + model.MinorVersion(version) + ".0"
+}
+
+// MinorRelease returns a Release with the minor version of its Kubernetes only, for control planes
+// that EKS runs.
+func MinorRelease(of *v1alpha1.Release) *v1alpha1.Release {
+	of = of.DeepCopy()
+	of.Spec.Kubernetes = MinorOnly(of.Spec.Kubernetes)
+	return of
 }

@@ -17,7 +17,8 @@ import (
 type Made struct {
 	// Stack is the rendered stack.
 	Stack *render.Stack
-	// Bundle is what the instances boot with. It must be in the bucket first.
+	// Bundle is what the instances boot with. It must be in the bucket first. It is nil for those that
+	// EKS boots.
 	Bundle *bootstrap.Bundle
 	// Machines is the record of the instances.
 	Machines record.Machines
@@ -74,6 +75,9 @@ func Group(
 ) (*Made, error) {
 	as := *g
 	as.Spec.Roll = roll(known, g.Spec.Roll)
+	if c.EKS() != nil {
+		return nodeGroup(c, &as, outputs, known)
+	}
 	boots, err := bootstrap.Worker(c, &as, outputs, caCertificate)
 	if err != nil {
 		return nil, &BundleError{err}
@@ -86,8 +90,16 @@ func Group(
 	})
 }
 
-// finish chooses nodeup and renders the stack. If only the tags of disks would change, they stay
-// the same, since a change of only those would replace every instance.
+// nodeGroup returns the stack of an instance group that EKS manages.
+func nodeGroup(c *model.Cluster, g *model.Group, outputs map[string]string, known *record.Stack) (*Made, error) {
+	made := &Made{Machines: machinesOf(g, c.Release)}
+	return made, made.render(known, func() (*render.Stack, error) {
+		g.DiskTags = made.Machines.DiskTags
+		return render.Group(c, g, outputs, "")
+	})
+}
+
+// finish chooses nodeup and renders the stack.
 func (m *Made) finish(
 	c *model.Cluster, architecture v1alpha1.Architecture, known *record.Stack, find Nodeup,
 	rendered func(userData string) (*render.Stack, error),
@@ -104,13 +116,20 @@ func (m *Made) finish(
 	if err != nil {
 		return &TemplateError{fmt.Errorf("create user data: %w", err)}
 	}
-	if m.Stack, err = rendered(userData); err != nil {
+	return m.render(known, func() (*render.Stack, error) { return rendered(userData) })
+}
+
+// render renders the stack. If only the tags of disks would change, they stay the same, since a
+// change of only those would replace every instance.
+func (m *Made) render(known *record.Stack, rendered func() (*render.Stack, error)) error {
+	var err error
+	if m.Stack, err = rendered(); err != nil {
 		return &TemplateError{err}
 	}
 	m.Machines.Shape = m.Stack.Shape()
 	if tags := diskTags(known, m.Machines.Shape); tags != nil && !maps.Equal(tags, m.Machines.DiskTags) {
 		m.Machines.DiskTags = tags
-		if m.Stack, err = rendered(userData); err != nil {
+		if m.Stack, err = rendered(); err != nil {
 			return &TemplateError{err}
 		}
 	}

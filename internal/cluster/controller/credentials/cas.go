@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -56,8 +57,12 @@ func Failed(err error) operatorkit.Outcome {
 	return operatorkit.Fail(err)
 }
 
-// EnsureCAs creates the Cluster's CAs if they do not exist, and returns what is public of them.
+// EnsureCAs creates the Cluster's CAs if they do not exist, and returns what is public of them. Those of a
+// control plane that EKS runs are EKS's own.
 func (c *Credentials) EnsureCAs(ctx context.Context, cluster *v1alpha1.Cluster) (CAs, error) {
+	if model.UsesEKS(cluster) {
+		return CAs{}, nil
+	}
 	if known, ok := c.knownCAs.Get(cluster.UID); ok {
 		return known, nil
 	}

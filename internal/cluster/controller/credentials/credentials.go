@@ -7,11 +7,13 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/ekstoken"
 )
 
 // Clients resolves the addresses of APIs.
@@ -26,6 +28,8 @@ type Options struct {
 	Clients  Clients
 	Workload *workload.Clusters
 	Clock    clock.Clock
+	// Presigner presigns requests with the credentials with which the operator manages a Cluster.
+	Presigner func(*v1alpha1.Cluster) ekstoken.Presigner
 }
 
 // Credentials caches what exists for a Cluster: its CAs, its kubeconfig, and the operator's own

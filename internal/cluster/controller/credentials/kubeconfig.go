@@ -60,8 +60,17 @@ func (c *Credentials) DeleteKubeconfig(ctx context.Context, cluster *v1alpha1.Cl
 
 // write stores the kubeconfig in its Secret unless that has a valid one.
 func (c *Credentials) write(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
+	return c.store(ctx, cluster, func() ([]byte, error) { return cas.Kubeconfig(c.options.Clock, in) }, func(existing []byte) bool {
+		return cas.KubeconfigDue(c.options.Clock, in, existing) == ""
+	})
+}
+
+// store stores a new kubeconfig in its Secret unless the one that exists is good.
+func (c *Credentials) store(
+	ctx context.Context, cluster *v1alpha1.Cluster, kubeconfig func() ([]byte, error), good func(existing []byte) bool,
+) error {
 	if cluster.Status.Version == "" { // Most likely there is none.
-		if err := c.make(ctx, cluster, cas, in); !apierrors.IsAlreadyExists(err) {
+		if err := c.make(ctx, cluster, kubeconfig); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -69,7 +78,7 @@ func (c *Credentials) write(ctx context.Context, cluster *v1alpha1.Cluster, cas 
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixKubeconfig}
 	err := c.options.Secrets.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return c.make(ctx, cluster, cas, in)
+		return c.make(ctx, cluster, kubeconfig)
 	}
 	if err != nil {
 		return fmt.Errorf("read the Secret %s: %w", key, err)
@@ -77,14 +86,14 @@ func (c *Credentials) write(ctx context.Context, cluster *v1alpha1.Cluster, cas 
 	if !metav1.IsControlledBy(secret, cluster) {
 		return fmt.Errorf("the Secret %s exists but does not belong to this Cluster; delete or rename it", key)
 	}
-	if cas.KubeconfigDue(c.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
+	if good(secret.Data[pki.KubeconfigKey]) {
 		return nil
 	}
-	kubeconfig, err := cas.Kubeconfig(c.options.Clock, in)
+	data, err := kubeconfig()
 	if err != nil {
 		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
-	secret.Data = map[string][]byte{pki.KubeconfigKey: kubeconfig}
+	secret.Data = map[string][]byte{pki.KubeconfigKey: data}
 	if err := c.options.Secrets.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write the Secret %s: %w", key, err)
 	}
@@ -92,12 +101,12 @@ func (c *Credentials) write(ctx context.Context, cluster *v1alpha1.Cluster, cas 
 }
 
 // make creates the Secret.
-func (c *Credentials) make(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
-	kubeconfig, err := cas.Kubeconfig(c.options.Clock, in)
+func (c *Credentials) make(ctx context.Context, cluster *v1alpha1.Cluster, kubeconfig func() ([]byte, error)) error {
+	data, err := kubeconfig()
 	if err != nil {
 		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
-	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{pki.KubeconfigKey: kubeconfig}}
+	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{pki.KubeconfigKey: data}}
 	secret.Namespace, secret.Name = cluster.Namespace, cluster.Name+pki.SuffixKubeconfig
 	secret.Labels = map[string]string{model.TagCluster: cluster.Name}
 	reference := metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))

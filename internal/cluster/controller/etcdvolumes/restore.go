@@ -145,7 +145,7 @@ func (v *Volumes) Free(ctx context.Context, cluster *v1alpha1.Cluster) operatork
 		)
 	}
 	var volumes []string
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
 			volumes = append(volumes, id)
 		}

@@ -55,7 +55,7 @@ func (v *Volumes) Forget(uid types.UID) { v.seen.Drop(uid) }
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
 func (v *Volumes) Missing(ctx context.Context, cluster *v1alpha1.Cluster) ([]int, error) {
 	ids := map[string]int{}
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
 			ids[id] = slot
 		}
@@ -171,7 +171,7 @@ func restoreRemedy(cluster *v1alpha1.Cluster) string {
 // LostMajority returns why the API cannot recover if a majority of etcd's volumes is lost, else "".
 // It limits how often it asks EC2.
 func (v *Volumes) LostMajority(ctx context.Context, cluster *v1alpha1.Cluster) string {
-	now, slots := v.options.Clock.Now(), int(cluster.Spec.ControlPlane.Replicas)
+	now, slots := v.options.Clock.Now(), int(cluster.Spec.ControlPlane.Slots())
 	last, ok := v.seen.Get(cluster.UID)
 	if !ok || now.Sub(last.asked) >= missingPoll {
 		missing, err := v.Missing(ctx, cluster)

@@ -1,0 +1,166 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Outputs of the base stack of a cluster with a control plane of EKS.
+const (
+	// OutputEndpoint is the address of the Kubernetes API.
+	OutputEndpoint = "Endpoint"
+	// OutputCertificateAuthority is the CA of that address, in PEM and base64.
+	OutputCertificateAuthority = "CertificateAuthority"
+	// OutputClusterSecurityGroup is the ID of the security group that EKS makes for the control plane
+	// and all nodes.
+	OutputClusterSecurityGroup = "ClusterSecurityGroup"
+)
+
+// eksZones is the least number of zones of a cluster of EKS:
+// https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+const eksZones = 2
+
+// eksServiceRanges are the ranges in which EKS allows addresses of Services:
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
+var eksServiceRanges = privateRanges[:3]
+
+// UsesEKS reports whether EKS runs the control plane of a Cluster.
+func UsesEKS(cluster *v1alpha1.Cluster) bool {
+	return cluster != nil && cluster.Spec.ControlPlane.EKS != nil
+}
+
+// EKS returns the settings of a control plane that EKS runs, nil for one of slots.
+func (c *Cluster) EKS() *v1alpha1.EKS { return c.Spec.ControlPlane.EKS }
+
+// EKSVersion returns the Kubernetes version in the form of EKS, for example 1.36.
+func (c *Cluster) EKSVersion() string { return MinorVersion(c.Release.Spec.Kubernetes) }
+
+// MinorVersion returns a version of Kubernetes in the form of EKS: 1.36 for v1.36.3.
+func MinorVersion(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// fillEKS fills the defaults of a control plane that EKS runs. It has no slots.
+func fillEKS(cp *v1alpha1.ControlPlane) {
+	*cp = v1alpha1.ControlPlane{EKS: cp.EKS}
+	cp.EKS.Support = cmp.Or(cp.EKS.Support, v1alpha1.EKSStandard)
+}
+
+// inapplicable is a field that has no effect with EKS, and whether it is set.
+type inapplicable struct {
+	field string
+	set   bool
+}
+
+// checkEKS checks a cluster whose control plane EKS runs: what only slots have is refused, so that
+// nobody relies on it.
+func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
+	cp := spec.ControlPlane
+	for _, one := range []inapplicable{
+		{"spec.dns", spec.DNS != nil},
+		{"spec.bastion", spec.Bastion != nil},
+		{"spec.ssh", len(spec.SSH.AuthorizedKeys) > 0 || len(spec.SSH.AllowedCIDRs) > 0},
+		{"spec.nodes", !equality.Semantic.DeepEqual(spec.Nodes, v1alpha1.NodeSetup{})},
+		{"spec.iam.controlPlanePolicies", len(spec.IAM.ControlPlanePolicies) > 0},
+		{"spec.iam.imageRepositories", len(spec.IAM.ImageRepositories) > 0},
+		{"spec.serviceAccountIssuer", spec.ServiceAccountIssuer != nil},
+		{"spec.certificates", spec.Certificates != nil},
+		{"spec.backup", !equality.Semantic.DeepEqual(spec.Backup, v1alpha1.EtcdBackup{})},
+		{"spec.api.extraNames", len(spec.API.ExtraNames) > 0},
+		{"spec.api.audit", spec.API.Audit != nil},
+		{"spec.api.podSecurity", spec.API.PodSecurity != nil},
+		{"spec.api.authentication", spec.API.Authentication != nil},
+		{"spec.controlPlane.zones", len(cp.Zones) > 0},
+		{"spec.controlPlane.image", cp.Image != ""},
+		{"spec.controlPlane.rootVolume", cp.RootVolume != v1alpha1.Volume{}},
+		{"spec.controlPlane.etcdVolume", cp.EtcdVolume != v1alpha1.Volume{}},
+		{"spec.controlPlane.restoreSnapshot", cp.RestoreSnapshot != ""},
+		{"spec.controlPlane.roll", cp.Roll != ""},
+		{"spec.controlPlane.repair", cp.Repair != v1alpha1.SlotRepair{}},
+		{"spec.controlPlane.securityGroups", len(cp.SecurityGroups) > 0},
+		{"spec.controlPlane.labels", len(cp.Labels) > 0},
+		{"spec.controlPlane.extraArgs", !equality.Semantic.DeepEqual(cp.ExtraArgs, v1alpha1.ExtraArgs{})},
+		{"spec.controlPlane.files", len(cp.Files) > 0},
+		{"spec.controlPlane.units", len(cp.Units) > 0},
+	} {
+		if one.set {
+			problems.add(one.field, "leave it out", "EKS runs the control plane and makes the images of the nodes, so it has no effect")
+		}
+	}
+	c.checkEKSNetwork(problems)
+	for i, access := range cp.EKS.Access {
+		if access.Policy == "" && len(access.Namespaces) > 0 {
+			problems.add(fmt.Sprintf("spec.controlPlane.eks.access[%d].policy", i), "set it, or leave out namespaces",
+				"namespaces limit a policy, and there is none")
+		}
+		if access.Policy == v1alpha1.EKSClusterAdmin && len(access.Namespaces) > 0 {
+			problems.add(fmt.Sprintf("spec.controlPlane.eks.access[%d].namespaces", i), "use the policy Admin, or leave out namespaces",
+				"ClusterAdmin is for the whole cluster")
+		}
+	}
+}
+
+// checkEKSNetwork checks the rules of EKS about zones and ranges.
+func (c *Cluster) checkEKSNetwork(problems *Problems) {
+	if len(c.Zones()) < eksZones && len(*problems) == 0 {
+		field := "spec.network.zones"
+		if !c.NewVPC {
+			field = "spec.network.subnets"
+		}
+		problems.add(field, "add another zone", "EKS needs subnets for nodes in at least two zones")
+	}
+	services, err := netip.ParsePrefix(c.Spec.Network.ServiceCIDR)
+	if err != nil {
+		return // reported for the network
+	}
+	if !slices.ContainsFunc(eksServiceRanges, func(p netip.Prefix) bool { return p.Bits() <= services.Bits() && p.Contains(services.Addr()) }) {
+		problems.add("spec.network.serviceCIDR", "choose one in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+			"EKS does not allow %s for Services", services)
+	}
+}
+
+// checkEKSGroup checks a managed node group: what EKS does itself, or does not offer, is refused.
+func (r *Group) checkEKSGroup(problems *Problems, spec *v1alpha1.InstanceGroupSpec) {
+	u := spec.RollingUpdate
+	for _, one := range []inapplicable{
+		{"spec.image", spec.Image != ""},
+		{"spec.volumes", len(spec.Volumes) > 0},
+		{"spec.kubeletExtraArgs", len(spec.KubeletExtraArgs) > 0},
+		{"spec.extraUserData", spec.ExtraUserData != ""},
+		{"spec.files", len(spec.Files) > 0},
+		{"spec.units", len(spec.Units) > 0},
+		{"spec.autoscale", spec.Autoscale},
+		{"spec.repair.after", spec.Repair.After != nil},
+		{"spec.repair.maxUnhealthy", spec.Repair.MaxUnhealthy != nil},
+		{"spec.rollingUpdate.engine", u.Engine == v1alpha1.RollOperator},
+		{"spec.rollingUpdate.minInService", u.MinInService != nil},
+		{"spec.rollingUpdate.surge", u.Surge != nil},
+		{"spec.rollingUpdate.canary", u.Canary != 0},
+		{"spec.rollingUpdate.pause", u.Pause != nil},
+		{"spec.rollingUpdate.readyTimeout", u.ReadyTimeout != nil},
+		{"spec.rollingUpdate.drainTimeout", u.DrainTimeout != nil},
+	} {
+		if one.set {
+			problems.add(one.field, "leave it out", "EKS manages the nodes, and has no such setting")
+		}
+	}
+	if s := spec.Spot; s != nil && (s.OnDemandBase > 0 || s.OnDemandPercentage > 0 || s.MaxPrice != "") {
+		problems.add("spec.spot", "set onDemandPercentage to 0 and leave out onDemandBase and maxPrice, or leave out spot; use two groups for both",
+			"the instances of a managed node group are all spot, or all on demand")
+	}
+	if n := len(spec.Taints); n > eksTaints {
+		problems.add("spec.taints", fmt.Sprintf("use at most %d", eksTaints), "%d taints are more than a managed node group can have", n)
+	}
+}
+
+// eksTaints is the largest number of taints of a managed node group:
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
+const eksTaints = 50

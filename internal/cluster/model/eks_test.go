@@ -1,0 +1,114 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+)
+
+// managed is a cluster whose control plane EKS runs.
+const managed = `
+metadata: {name: demo, namespace: default}
+spec:
+  release: v1.36.3
+  region: eu-central-1
+  network: {cidr: 10.0.0.0/16, zones: [eu-central-1a, eu-central-1b]}
+  controlPlane: {eks: {}}
+`
+
+// resolveEKS resolves a cluster of EKS with fields over it.
+func resolveEKS(t *testing.T, with string) (*model.Cluster, error) {
+	t.Helper()
+	of, err := release.Find("v1.36.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model.Resolve(model.Input{
+		Cluster: parse[v1alpha1.Cluster](t, managed, with), Release: of, Operator: "operator", AccountID: "123456789012", Partition: "aws",
+		DNSSuffix: "amazonaws.com",
+	})
+}
+
+// A control plane that EKS runs has neither slots nor the release's addons, and the API server's default for
+// their number does not count.
+func TestEKSHasNoSlots(t *testing.T) {
+	c, err := resolveEKS(t, "spec: {controlPlane: {replicas: 3, instanceType: m6i.large}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Slots) != 0 || c.Spec.ControlPlane.Slots() != 0 || c.Spec.ControlPlane.Replicas != 0 || len(c.Release.Spec.Addons) != 0 {
+		t.Errorf("%d slots, %d replicas, %d addons", len(c.Slots), c.Spec.ControlPlane.Replicas, len(c.Release.Spec.Addons))
+	}
+	if c.EKSVersion() != "1.36" || c.EKS().Support != v1alpha1.EKSStandard {
+		t.Errorf("version %s, support %s", c.EKSVersion(), c.EKS().Support)
+	}
+	cluster := parse[v1alpha1.Cluster](t, managed, "spec: {controlPlane: {replicas: 3}}")
+	if leaving, n := model.LeavingSlots(cluster), model.SlotCount(cluster); len(leaving) != 0 || n != 0 {
+		t.Errorf("slots %v leave, of %d", leaving, n)
+	}
+}
+
+// What has no effect with EKS is refused, with the field's name.
+func TestEKSRefusals(t *testing.T) {
+	for name, one := range map[string]struct{ with, says string }{
+		"DNS":              {"spec: {dns: {name: api.example.com, zone: Z0123456789ABCDEFGHIJ}}", "spec.dns: EKS runs"},
+		"bastions":         {"spec: {bastion: {}}", "spec.bastion: EKS runs"},
+		"SSH":              {`spec: {ssh: {allowedCIDRs: [192.0.2.0/24]}}`, "spec.ssh: EKS runs"},
+		"files of nodes":   {"spec: {nodes: {files: [{path: /etc/motd, content: hi}]}}", "spec.nodes: EKS runs"},
+		"an issuer":        {"spec: {serviceAccountIssuer: {}}", "spec.serviceAccountIssuer: EKS runs"},
+		"rotations":        {`spec: {certificates: {rotate: "1"}}`, "spec.certificates: EKS runs"},
+		"backups":          {"spec: {backup: {bucket: {}}}", "spec.backup: EKS runs"},
+		"an audit policy":  {"spec: {api: {audit: {}}}", "spec.api.audit: EKS runs"},
+		"zones of slots":   {"spec: {controlPlane: {zones: [eu-central-1a]}}", "spec.controlPlane.zones: EKS runs"},
+		"a volume of etcd": {"spec: {controlPlane: {etcdVolume: {sizeGiB: 30}}}", "spec.controlPlane.etcdVolume: EKS runs"},
+		"arguments":        {"spec: {controlPlane: {extraArgs: {apiServer: {v: \"2\"}}}}", "spec.controlPlane.extraArgs: EKS runs"},
+		"one zone":         {"spec: {network: {zones: [eu-central-1a]}}", "spec.network.zones: EKS needs subnets for nodes in at least two zones"},
+		"a range of Services": {
+			"spec: {network: {serviceCIDR: 100.100.0.0/16, podCIDR: 100.64.0.0/13}}", "spec.network.serviceCIDR: EKS does not allow 100.100.0.0/16",
+		},
+		"namespaces without a policy": {
+			`spec: {controlPlane: {eks: {access: [{principal: "arn:aws:iam::123456789012:role/a", namespaces: [default]}]}}}`,
+			"spec.controlPlane.eks.access[0].policy: namespaces limit a policy",
+		},
+		"a limited cluster admin": {
+			`spec: {controlPlane: {eks: {access: [{principal: "arn:aws:iam::123456789012:role/a", policy: ClusterAdmin, namespaces: [default]}]}}}`,
+			"spec.controlPlane.eks.access[0].namespaces: ClusterAdmin is for the whole cluster",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := resolveEKS(t, one.with); err == nil || !strings.Contains(err.Error(), one.says) {
+				t.Errorf("got %v, want %q", err, one.says)
+			}
+		})
+	}
+}
+
+// What a managed node group does not have is refused, with the field's name.
+func TestEKSGroupRefusals(t *testing.T) {
+	c, err := resolveEKS(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, "spec: {spot: {onDemandPercentage: 0}}")); err != nil {
+		t.Errorf("a group of spot instances: %v", err)
+	}
+	for name, one := range map[string]struct{ with, says string }{
+		"an image":        {"spec: {image: ami-01234567}", "spec.image: EKS manages the nodes"},
+		"data volumes":    {"spec: {volumes: [{device: /dev/sdf, sizeGiB: 10}]}", "spec.volumes: EKS manages the nodes"},
+		"kubelet's flags": {`spec: {kubeletExtraArgs: {v: "2"}}`, "spec.kubeletExtraArgs: EKS manages the nodes"},
+		"a script":        {"spec: {extraUserData: 'echo'}", "spec.extraUserData: EKS manages the nodes"},
+		"our engine":      {"spec: {rollingUpdate: {engine: Operator, surge: 1}}", "spec.rollingUpdate.engine: EKS manages the nodes"},
+		"a pause":         {"spec: {rollingUpdate: {pause: 10s}}", "spec.rollingUpdate.pause: EKS manages the nodes"},
+		"a mix":           {"spec: {spot: {onDemandBase: 1}}", "spec.spot: the instances of a managed node group are all spot, or all on demand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, one.with))
+			if err == nil || !strings.Contains(err.Error(), one.says) {
+				t.Errorf("got %v, want %q", err, one.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package terraform
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// eksRows are of clusters whose control plane EKS runs.
+var eksRows = map[string]*row{
+	"AWS::EKS::Cluster": {
+		to: "aws_eks_cluster", ref: "name", tagged: true,
+		attributes: map[string]string{
+			"Arn": "arn", "Endpoint": "endpoint", "CertificateAuthorityData": "certificate_authority[0].data",
+			"ClusterSecurityGroupId": "vpc_config[0].cluster_security_group_id", "OpenIdConnectIssuerUrl": "identity[0].oidc[0].issuer",
+		},
+		properties: fields{
+			"Name":    argument("name"),
+			"Version": argument("version"),
+			"RoleArn": argument("role_arn"),
+			"AccessConfig": inner("access_config", fields{
+				"AuthenticationMode":                      argument("authentication_mode"),
+				"BootstrapClusterCreatorAdminPermissions": plainly("bootstrap_cluster_creator_admin_permissions"),
+			}),
+			"KubernetesNetworkConfig": inner("kubernetes_network_config", fields{"ServiceIpv4Cidr": argument("service_ipv4_cidr")}),
+			"ResourcesVpcConfig": inner("vpc_config", fields{
+				"EndpointPrivateAccess": plainly("endpoint_private_access"),
+				"EndpointPublicAccess":  plainly("endpoint_public_access"),
+				"PublicAccessCidrs":     argument("public_access_cidrs"),
+				"SecurityGroupIds":      argument("security_group_ids"),
+				"SubnetIds":             argument("subnet_ids"),
+			}),
+			"Logging": here(fields{"ClusterLogging": here(fields{"EnabledTypes": typesOf("enabled_cluster_log_types")})}),
+			"EncryptionConfig": inner("encryption_config", fields{
+				"Resources": argument("resources"),
+				"Provider":  inner("provider", fields{"KeyArn": argument("key_arn")}),
+			}),
+			"UpgradePolicy": inner("upgrade_policy", fields{"SupportType": argument("support_type")}),
+		},
+	},
+	"AWS::EKS::AccessEntry": {
+		to: "aws_eks_access_entry", ref: "principal_arn", tagged: true, attributes: map[string]string{"AccessEntryArn": "access_entry_arn"},
+		properties: fields{
+			"ClusterName":      argument("cluster_name"),
+			"PrincipalArn":     argument("principal_arn"),
+			"KubernetesGroups": argument("kubernetes_groups"),
+			"AccessPolicies":   accessPolicies,
+		},
+	},
+	"AWS::EKS::Nodegroup": {
+		// The name has a random end, so that another node group can be made before this one goes.
+		to: "aws_eks_node_group", ref: "node_group_name", finally: nodeGroupName, attributes: map[string]string{"Arn": "arn"},
+		properties: fields{
+			"ClusterName":   argument("cluster_name"),
+			"Version":       argument("version"),
+			"NodeRole":      argument("node_role_arn"),
+			"AmiType":       argument("ami_type"),
+			"CapacityType":  argument("capacity_type"),
+			"InstanceTypes": argument("instance_types"),
+			"Subnets":       argument("subnet_ids"),
+			"LaunchTemplate": inner("launch_template", fields{
+				"Id": argument("id"), "Version": argument("version"),
+			}),
+			"ScalingConfig": inner("scaling_config", fields{
+				"MinSize": plainly("min_size"), "MaxSize": plainly("max_size"), "DesiredSize": plainly("desired_size"),
+			}),
+			"UpdateConfig":       inner("update_config", fields{"MaxUnavailable": plainly("max_unavailable")}),
+			"ForceUpdateEnabled": plainly("force_update_version"),
+			"NodeRepairConfig":   inner("node_repair_config", fields{"Enabled": plainly("enabled")}),
+			"Labels":             mapOf("labels"),
+			"Tags":               mapOf("tags"),
+			"Taints": inner("taint", fields{
+				"Key": argument("key"), "Value": argument("value"), "Effect": argument("effect"),
+			}),
+		},
+	},
+}
+
+// typesOf makes a list of objects with a Type a list of texts.
+func typesOf(name string) rule {
+	return func(t *target, n *template.Node) error {
+		types := &template.Node{Kind: template.List}
+		for _, item := range n.Items {
+			one := item.Get("Type")
+			if one == nil {
+				return errors.New("one has no Type")
+			}
+			types.Items = append(types.Items, one)
+		}
+		return argument(name)(t, types)
+	}
+}
+
+// mapOf makes a map an argument.
+func mapOf(name string) rule {
+	return func(t *target, n *template.Node) error {
+		var members []member
+		for _, field := range n.Fields {
+			value, err := t.value(field.Value)
+			if err != nil {
+				return at("."+field.Key, err)
+			}
+			members = append(members, member{field.Key, value})
+		}
+		t.block.set(name, object(members))
+		return nil
+	}
+}
+
+// accessPolicies makes each policy of an access entry a resource of its own.
+func accessPolicies(t *target, n *template.Node) error {
+	return each(n, func(_ int, item *template.Node) error {
+		arn, _ := item.Get("PolicyArn").Scalar()
+		part, err := t.part("aws_eks_access_policy_association", snake(arn[strings.LastIndex(arn, "/")+1:]))
+		if err != nil {
+			return err
+		}
+		part.block.set("cluster_name", t.main("cluster_name"))
+		part.block.set("principal_arn", t.main("principal_arn"))
+		return fields{
+			"PolicyArn":   argument("policy_arn"),
+			"AccessScope": inner("access_scope", fields{"Type": argument("type"), "Namespaces": argument("namespaces")}),
+		}.apply(part, item)
+	})
+}
+
+// nodeGroupName names a node group after its stack, and lets Terraform make another one before it
+// deletes this one. Names have at most 63 characters:
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
+func nodeGroupName(t *target) error {
+	const most = 36 // the provider appends 26
+	name := t.stack.Name
+	t.block.set("node_group_name_prefix", text(name[:min(len(name), most)]+"-"))
+	t.block.one("lifecycle").set("create_before_destroy", raw("true"))
+	return nil
+}
