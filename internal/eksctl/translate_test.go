@@ -45,7 +45,7 @@ func read(t *testing.T, name string) string {
 func TestClustersAreTranslated(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			made, notes, err := translate(t, read(t, name), eksctl.Options{})
+			made, notes, err := translate(t, read(t, name), eksctl.Options{Release: "v1.36.3"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,6 +93,9 @@ func TestTranslatedClustersAreValid(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, one := range made[1:] {
+			if len(one.Object.(*v1alpha1.InstanceGroup).Spec.Subnets) > 0 {
+				continue // only AWS knows these
+			}
 			if _, err := model.ResolveGroup(resolved, one.Object.(*v1alpha1.InstanceGroup)); err != nil {
 				t.Errorf("%s: group %s: %v", name, one.Object.GetName(), err)
 			}
