@@ -189,6 +189,9 @@ func (g *group) labels() map[string]string {
 	return all
 }
 
+// effects are the effects of taints.
+var effects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+
 // taints translates a list of taints, or a map of keys to VALUE:EFFECT as older versions of eksctl have it.
 func (g *group) taints() []corev1.Taint {
 	v := g.spec.Field("taints")
@@ -214,7 +217,7 @@ func (g *group) taints() []corev1.Taint {
 		g.spec.Refuse("taints", "this is a list of taints")
 	}
 	for _, taint := range all {
-		if !slices.Contains([]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, taint.Effect) {
+		if !slices.Contains(effects, taint.Effect) {
 			g.spec.Refuse("taints", fmt.Sprintf("the taint %s has the effect %q: write NoSchedule, PreferNoSchedule or NoExecute", taint.Key, taint.Effect))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,9 +123,7 @@ func with(t *testing.T, patch string) string {
 	if err := yaml.Unmarshal([]byte(patch), &over); err != nil {
 		t.Fatal(err)
 	}
-	for key, value := range over {
-		base[key] = value
-	}
+	maps.Copy(base, over)
 	data, err := yaml.Marshal(base)
 	if err != nil {
 		t.Fatal(err)

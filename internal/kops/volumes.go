@@ -5,7 +5,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/translation"
 )
 
-var rootVolume = translation.VolumeNames{Kind: "rootVolumeType", Size: "rootVolumeSize", IOPS: "rootVolumeIops", Throughput: "rootVolumeThroughput"}
+var rootVolume = translation.VolumeNames{
+	Kind: "rootVolumeType", Size: "rootVolumeSize", IOPS: "rootVolumeIops", Throughput: "rootVolumeThroughput",
+}
 
 // volumes translates further disks.
 func (g *group) volumes() []v1alpha1.DataVolume {
