@@ -25,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
+	"github.com/aws-operator/aws-operator/internal/simulator/eks"
 	"github.com/aws-operator/aws-operator/internal/simulator/elb"
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
@@ -198,13 +199,17 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 			return subnet.Zone, ok
 		},
 	})
-	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
+	clusters := eks.New(env, eks.Options{
+		Networks: network, Instances: instances, EC2: instances.Service(), Groups: groups.Service(), IAM: identities.Service(),
+		Ciphers: ciphers, AWS: s.Handler, Endpoint: endpoint, Host: o.Machines, Provisioning: o.Lag,
+	})
+	s.closes = append(s.closes, clusters.Close, groups.Close, balancers.Close, instances.Close)
 	names := route53.New(env, network, route53.WithBalancers(frontends.Resolve))
 	s.names = names
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter), ssm.WithCiphers(ciphers))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups,
+		identities, ciphers, store, sts.New(env, keys, sts.WithNew(identities.IsNew)), instances, names, balancers, older, groups, clusters,
 		servicequotas.New(env, servicequotas.Options{Seed: o.Seed, Enforced: enforced(network, instances, balancers)}),
 		pricing.New(ec2.Prices),
 	}

@@ -157,34 +157,51 @@ func (m *module) outputs(in *Input) ([]*block, error) {
 	if c.Issuer != "" {
 		w.put("service_account_issuer", "The issuer's URL, which roles trust.", text(c.Issuer))
 	}
+	if err := m.machineOutputs(w, in); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.blocks, func(a, b *block) int { return slices.Compare(a.labels, b.labels) })
+	return w.blocks, nil
+}
+
+// machineOutputs are what the next layer needs to know of the slots and the instance groups.
+func (m *module) machineOutputs(w *outputWriter, in *Input) error {
+	c := in.Cluster
+	if c.EKS() != nil {
+		var groups []member
+		for _, g := range in.Groups {
+			groups = append(groups, member{g.Name, m.addressOf(g.StackName, "NodeGroup", "node_group_name")})
+		}
+		w.put("instance_group_node_group_names", "The names of the instance groups' managed node groups, by instance group.", object(groups))
+		return nil
+	}
 	var volumes, slots []expression
 	for _, slot := range c.Slots {
 		volume, err := w.base.output(model.OutputEtcdVolume(slot.Index))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		volumes = append(volumes, volume)
-		slots = append(slots, m.groupName(slot.StackName))
+		slots = append(slots, m.addressOf(slot.StackName, "AutoScalingGroup", "name"))
 	}
 	w.put("etcd_volume_ids", "The IDs of etcd's volumes, by slot.", list(volumes))
 	w.put("control_plane_autoscaling_group_names", "The names of the slots' Auto Scaling groups, by slot.", list(slots))
 	var groups []member
 	for _, g := range in.Groups {
-		groups = append(groups, member{g.Name, m.groupName(g.StackName)})
+		groups = append(groups, member{g.Name, m.addressOf(g.StackName, "AutoScalingGroup", "name")})
 	}
 	w.put(
 		"instance_group_autoscaling_group_names",
 		"The names of the instance groups' Auto Scaling groups, by instance group.",
 		object(groups),
 	)
-	slices.SortFunc(w.blocks, func(a, b *block) int { return slices.Compare(a.labels, b.labels) })
-	return w.blocks, nil
+	return nil
 }
 
-// groupName refers to the name of the Auto Scaling group of a stack of machines.
-func (m *module) groupName(stack string) expression {
+// addressOf refers to an attribute of a resource of a stack of machines.
+func (m *module) addressOf(stack, id, attribute string) expression {
 	i := slices.IndexFunc(m.scopes, func(s *scope) bool { return s.stack.Name == stack })
-	return raw(m.scopes[i].resources["AutoScalingGroup"].address + ".name")
+	return raw(m.scopes[i].resources[id].address + "." + attribute)
 }
 
 // baseOutputs are outputs of the base stack, if it has them.
@@ -207,6 +224,9 @@ var baseOutputs = []struct{ name, from, description string }{
 	},
 	{"worker_instance_profile_name", model.OutputWorkerInstanceProfile, "The name of the instance profile of the workers."},
 	{"hosted_zone_id", model.OutputHostedZone, "The ID of the private hosted zone."},
+	{"cluster_endpoint", model.OutputEndpoint, "The address of the Kubernetes API, which EKS serves."},
+	{"cluster_certificate_authority_data", model.OutputCertificateAuthority, "The CA of that address, in PEM and base64."},
+	{"cluster_security_group_id", model.OutputClusterSecurityGroup, "The ID of the security group that EKS made for the cluster."},
 	{"bucket_name", model.OutputBucket, "The name of the cluster's bucket."},
 	{"kms_key_arn", model.OutputKey, "The ARN of the cluster's KMS key."},
 	{"service_account_issuer_arn", "Issuer", "The ARN of the OpenID Connect provider of the cluster's service accounts."},

@@ -1,11 +1,11 @@
 package controller
 
 import (
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 

@@ -20,7 +20,7 @@ import (
 //	OPERATION[=ACTION] TYPE [if MEMBER] [to SERVICE]
 //
 // In a template, {p}, {r} and {a} stand for the partition, the region and the account, and {} for the
-// name; "-" is the template of EC2. TYPE may be followed by "*" for a resource that the call
+// name; a word in braces stands for a member of the input; "-" is the template of EC2. TYPE may be followed by "*" for a resource that the call
 // creates, by ":MEMBER" if the operation has a member of its own, and by "?" if the member is
 // optional. TYPE "-" is an action without resource types. With "if", the action is needed only for
 // requests that have a member; "to" names the service that a role is passed to. Without ACTION, the

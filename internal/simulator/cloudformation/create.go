@@ -138,10 +138,25 @@ func (s *stack) make(st *step, m *member, running, complete, failed types.Resour
 			case err != nil:
 				fail(handlerText(err, st.token))
 			default:
+				s.finish(m, r)
 				s.awaitSignals(st, m, complete, failed)
 			}
 		})
 	})
+}
+
+// finish sets the attributes that are known only now that a resource is stable.
+func (s *stack) finish(m *member, r resource.Request) {
+	finisher, ok := s.engine.Provider(m.kind).(resource.Finisher)
+	if !ok {
+		return
+	}
+	var attributes map[string]any
+	var err error
+	s.outside(func() { attributes, err = finisher.Attributes(s.background(), r) })
+	if err == nil {
+		m.attributes = attributes
+	}
 }
 
 func cancelText(failed types.ResourceStatus) string {

@@ -180,7 +180,7 @@ func isNotFound(err error) bool {
 func (s *stack) request(m *member, token string) resource.Request {
 	return resource.Request{
 		Account: s.space.Account, Region: s.space.Region, StackID: s.id, StackName: s.name, LogicalID: m.id,
-		Token: token, PhysicalID: m.physicalID,
+		Token: token, PhysicalID: m.physicalID, Principal: s.caller(),
 	}
 }
 

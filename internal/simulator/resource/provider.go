@@ -34,6 +34,9 @@ type Request struct {
 	Account, Region string
 	// StackID, StackName and LogicalID identify the resource in its stack.
 	StackID, StackName, LogicalID string
+	// Principal is the ARN of who acts: the caller of the stack, or a session of its service role. It is
+	// empty if the context of the call has a [wire.Call].
+	Principal string
 	// Token is unique for this operation on this resource.
 	Token string
 	// PhysicalID names the existing resource for update, delete and read.

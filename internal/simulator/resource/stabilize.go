@@ -14,6 +14,14 @@ type Stabilizer interface {
 	Stable(ctx context.Context, r Request) (done bool, err error)
 }
 
+// Finisher is a [Stabilizer] whose resources have attributes that are known only when they are stable,
+// such as the endpoint of an EKS cluster.
+type Finisher interface {
+	Stabilizer
+	// Attributes returns the attributes of a resource that was created and is stable.
+	Attributes(ctx context.Context, r Request) (map[string]any, error)
+}
+
 // Snapshotter is a [Provider] whose resources support the policy Snapshot of DeletionPolicy and
 // UpdateReplacePolicy. The engine takes the snapshot just before it deletes the resource.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html

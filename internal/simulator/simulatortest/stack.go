@@ -30,9 +30,19 @@ func Stack(tb testing.TB, config aws.Config, name, template string) {
 	}
 }
 
-// EKSCluster makes an EKS cluster, in a stack of its own. It runs nothing.
+// EKSCluster makes an EKS cluster, with a network and a role of its own, in a stack of its own.
 func EKSCluster(tb testing.TB, config aws.Config, name string) {
 	tb.Helper()
-	Stack(tb, config, "eks-"+name, `Resources: {Cluster: {Type: AWS::EKS::Cluster, Properties: {
-  Name: "`+name+`", RoleArn: !Sub "arn:aws:iam::${AWS::AccountId}:role/eks", ResourcesVpcConfig: {SubnetIds: [subnet-1, subnet-2]}}}}`)
+	Stack(tb, config, "eks-"+name, `Resources:
+  Network: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.99.0.0/16}}
+  A: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref Network, CidrBlock: 10.99.0.0/24, AvailabilityZone: !Select [0, !GetAZs ""]}}
+  B: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref Network, CidrBlock: 10.99.1.0/24, AvailabilityZone: !Select [1, !GetAZs ""]}}
+  Role:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Version: "2012-10-17"
+        Statement: [{Effect: Allow, Principal: {Service: eks.amazonaws.com}, Action: "sts:AssumeRole"}]
+  Cluster: {Type: AWS::EKS::Cluster, Properties: {Name: "`+name+`", RoleArn: !GetAtt Role.Arn, ResourcesVpcConfig: {SubnetIds: [!Ref A, !Ref B]}}}
+`)
 }

@@ -53,7 +53,12 @@ var byService = map[string]refusals{
 	"sts":                  throttling("https://docs.aws.amazon.com/STS/latest/APIReference/CommonErrors.html"),
 	"dynamodb": throttlingException("InternalServerError",
 		"https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html"),
-	"ecr":    throttlingException("ServerException", "https://docs.aws.amazon.com/AmazonECR/latest/userguide/common-errors.html"),
+	"ecr": throttlingException("ServerException", "https://docs.aws.amazon.com/AmazonECR/latest/userguide/common-errors.html"),
+	"eks": {
+		refusal{"ThrottlingException", rateExceeded, http.StatusTooManyRequests},
+		refusal{"ServerException", "An internal error occurred. Try again.", http.StatusInternalServerError},
+		"https://docs.aws.amazon.com/eks/latest/APIReference/CommonErrors.html",
+	},
 	"events": throttlingException("InternalException", "https://docs.aws.amazon.com/eventbridge/latest/APIReference/CommonErrors.html"),
 	"kms":    throttlingException("KMSInternalException", "https://docs.aws.amazon.com/kms/latest/developerguide/throttling.html"),
 	"pricing": throttlingException("InternalErrorException",

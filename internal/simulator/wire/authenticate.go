@@ -96,7 +96,7 @@ var (
 func (q *request) refuse(why refusal, detail string) *Error {
 	answers := queryAnswers
 	switch {
-	case q.protocol == JSON10 || q.protocol == JSON11:
+	case q.protocol.isJSON():
 		answers = jsonAnswers
 	case q.service != nil && q.service.speaks(EC2Query):
 		answers = ec2Answers
@@ -104,6 +104,9 @@ func (q *request) refuse(why refusal, detail string) *Error {
 		answers = s3Answers
 	}
 	a := answers[why]
+	if q.protocol == RESTJSON {
+		a.status = http.StatusForbidden // https://docs.aws.amazon.com/eks/latest/APIReference/CommonErrors.html
+	}
 	switch {
 	case a.message == "":
 		a.message = detail

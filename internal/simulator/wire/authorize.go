@@ -63,13 +63,26 @@ func (r *Router) permit(q *request, p *access.Permission) error {
 		names = []string{"*"}
 	}
 	for _, name := range names {
-		arn := p.Resource.ARN(r.partition, c.Region, c.Account, name)
+		arn := q.filled(p.Resource.ARN(r.partition, c.Region, c.Account, name))
 		of := r.describe(Target{Account: c.Account, Region: c.Region}, arn)
 		if err := r.decide(q, p, of.ARN, &of, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// filled returns an ARN in which members of the input take the place of their names in braces.
+func (q *request) filled(arn string) string {
+	before, rest, open := strings.Cut(arn, "{")
+	member, after, closed := strings.Cut(rest, "}")
+	if !open || !closed {
+		return arn
+	}
+	if values := valuesIn(q.input, member); len(values) > 0 {
+		return before + values[0] + q.filled(after)
+	}
+	return before + "*" + q.filled(after)
 }
 
 // names returns the names of resources in a request: the values of the first member that it has.
@@ -201,7 +214,9 @@ func (q *request) denied(asked *access.Request, reason string) error {
 	e := &Error{Code: "AccessDenied", Status: http.StatusForbidden}
 	arn := asked.Resource
 	switch {
-	case q.protocol == JSON10 || q.protocol == JSON11:
+	case q.protocol == RESTJSON:
+		e.Code = "AccessDeniedException"
+	case q.protocol.isJSON():
 		e.Code, e.Status = "AccessDeniedException", http.StatusBadRequest
 	case q.call.Service == "sns": // https://docs.aws.amazon.com/sns/latest/api/API_Publish.html#API_Publish_Errors
 		e.Code = "AuthorizationError"

@@ -19,6 +19,7 @@ type request struct {
 
 	query    url.Values // of the URL
 	form     url.Values // of URL and body together, for Query
+	path     url.Values // members in the path, for RESTJSON
 	scope    scope
 	signed   bool
 	reported bool // the credentials would be refused

@@ -16,6 +16,8 @@ func contentType(p Protocol) string {
 		return "application/x-amz-json-1.1"
 	case RESTXML:
 		return "application/xml"
+	case RESTJSON:
+		return "application/json"
 	default:
 		return "text/xml"
 	}
@@ -27,7 +29,7 @@ func (r *Router) respond(w http.ResponseWriter, q *request, out any) {
 	var err error
 	media := contentType(q.protocol)
 	switch {
-	case q.protocol == JSON10 || q.protocol == JSON11:
+	case q.protocol == JSON10 || q.protocol == JSON11 || q.protocol == RESTJSON:
 		body, err = q.service.encodeJSON(make([]byte, 0, 256), out)
 	case q.protocol == EC2Query:
 		body, err = q.encodeEC2(out)
@@ -110,7 +112,7 @@ func WriteError(w http.ResponseWriter, s *Service, p Protocol, call *Call, e *Er
 	}
 	var body []byte
 	switch p {
-	case JSON10, JSON11:
+	case JSON10, JSON11, RESTJSON:
 		body = jsonError(header, s, e)
 	case EC2Query:
 		body = xmlError(e, "<Response><Errors><Error>", "</Error></Errors><RequestID>"+call.RequestID+"</RequestID></Response>", "")

@@ -188,6 +188,9 @@ func (r *Router) routeSigned(q *request) error {
 		return unknownService(q.scope.service)
 	}
 	q.service = pick(candidates, q)
+	if q.service.speaks(RESTJSON) {
+		q.protocol = RESTJSON
+	}
 	if q.protocol == Query && q.service.speaks(EC2Query) {
 		q.protocol = EC2Query
 	}
@@ -260,6 +263,9 @@ func (q *request) guessProtocol() Protocol {
 
 func (q *request) findOperation() error {
 	s := q.service
+	if s.speaks(RESTJSON) {
+		return q.findRoute()
+	}
 	if _, operation, ok := q.target(); ok && (s.speaks(JSON10) || s.speaks(JSON11)) {
 		q.call.Operation = operation
 		if _, known := s.Operations[operation]; !known {
@@ -318,7 +324,7 @@ func (q *request) findAction() error {
 
 func malformed(p Protocol, err error) *Error {
 	code := "MalformedInput"
-	if p == JSON10 || p == JSON11 {
+	if p.isJSON() {
 		code = "SerializationException"
 	}
 	return &Error{Code: code, Message: err.Error(), Status: http.StatusBadRequest}
@@ -419,6 +425,8 @@ func (q *request) decode(input any) error {
 			return err
 		}
 		return q.service.decodeJSON(q.body, input)
+	case RESTJSON:
+		return q.decodeREST(input)
 	case EC2Query:
 		return q.service.decodeQuery(dialectEC2, q.form, input)
 	default:

@@ -12,14 +12,18 @@ import (
 type Protocol int
 
 // The protocols. A service with RESTXML brings its own [Service.HTTP]; the protocol then only
-// determines the format of errors.
+// determines the format of errors. A service with RESTJSON has [Service.Routes].
 const (
 	JSON10 Protocol = iota + 1
 	JSON11
 	Query
 	EC2Query
 	RESTXML
+	RESTJSON
 )
+
+// isJSON reports whether requests and responses have JSON bodies.
+func (p Protocol) isJSON() bool { return p == JSON10 || p == JSON11 || p == RESTJSON }
 
 // Operation decodes a request, executes it and returns the output to encode.
 type Operation struct {
@@ -104,6 +108,9 @@ type Service struct {
 	QueryNames map[string]Name
 	// Operations are the operations by name.
 	Operations map[string]Operation
+	// Routes are the method and path of each operation, for RESTJSON: "GET /clusters/{name}". A word in
+	// braces is the wire name of a member of the input. Other members are in the query or in the body.
+	Routes map[string]string
 	// WrapsErrors says that REST-XML errors are inside an ErrorResponse element, as for all such
 	// services but S3.
 	WrapsErrors bool

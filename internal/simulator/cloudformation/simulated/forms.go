@@ -58,13 +58,6 @@ var forms = map[string]map[string]func(n *namer) string{
 		family := n.valueOf("Family")
 		return n.arnIn("ecs", fmt.Sprintf("task-definition/%s:%d", family, n.revision(family)))
 	}},
-	// https://github.com/crossplane-contrib/provider-upjet-aws/issues/1437
-	"AWS::EKS::PodIdentityAssociation": {
-		"AssociationId": func(*namer) string { return "a-" + randomBase36(17) },
-		"AssociationArn": func(n *namer) string {
-			return n.arnIn("eks", "podidentityassociation/"+n.valueOf("ClusterName")+"/"+n.valueOf("AssociationId"))
-		},
-	},
 	// https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateApiDestination.html
 	"AWS::Events::ApiDestination": {"Arn": func(n *namer) string {
 		return n.arnIn("events", "api-destination/"+n.valueOf("Name")+"/"+uuid.NewString())

@@ -95,8 +95,6 @@ func (s *Store) Provider(resourceType string) resource.Provider {
 		return &distribution{provider: p}
 	case accessControlType:
 		return &accessControl{provider: p}
-	case podIdentityType:
-		return &podIdentity{provider: p}
 	}
 	return p
 }
