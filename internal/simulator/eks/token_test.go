@@ -203,14 +203,18 @@ func TestAccessPolicies(t *testing.T) {
 		request machine.KubernetesRequest
 		may     []string
 	}{
-		{"list pods", request("list", "a", "", "pods"), []string{"root", "admin", "edit", "view", "node"}},
-		{"list the pods of all", request("list", "", "", "pods"), []string{"root", "admin", "edit", "view", "node"}},
-		{"create a deployment", request("create", "a", "apps", "deployments"), []string{"root", "admin", "edit", "node"}},
-		{"create a deployment of the team", request("create", "team-a", "apps", "deployments"), []string{"root", "admin", "edit", "team", "node"}},
-		{"get a secret", request("get", "a", "", "secrets"), []string{"root", "admin", "edit", "node"}},
-		{"bind a role", request("create", "a", "rbac.authorization.k8s.io", "rolebindings"), []string{"root", "admin", "node"}},
-		{"delete a node", request("delete", "", "", "nodes"), []string{"root", "node"}},
-		{"create a namespace", request("create", "", "", "namespaces"), []string{"root", "node"}},
+		{"list pods", request("list", "a", "", "pods"), []string{"root", "admin", "edit", "view"}},
+		{"list the pods of all", request("list", "", "", "pods"), []string{"root", "admin", "edit", "view"}},
+		{"create a deployment", request("create", "a", "apps", "deployments"), []string{"root", "admin", "edit"}},
+		{"create a deployment of the team", request("create", "team-a", "apps", "deployments"), []string{"root", "admin", "edit", "team"}},
+		{"get a secret", request("get", "a", "", "secrets"), []string{"root", "admin", "edit"}},
+		{"bind a role", request("create", "a", "rbac.authorization.k8s.io", "rolebindings"), []string{"root", "admin"}},
+		{"delete a node", request("delete", "", "", "nodes"), []string{"root"}},
+		{"create a namespace", request("create", "", "", "namespaces"), []string{"root"}},
+		{"evict a pod", request("create", "a", "", "pods/eviction"), []string{"root", "admin", "edit"}},
+		{"read the log of a pod", request("get", "a", "", "pods/log"), []string{"root", "admin", "edit", "view"}},
+		{"reach into a pod", request("get", "a", "", "pods/proxy"), []string{"root", "admin", "edit"}},
+		{"change the status of a node", request("patch", "", "", "nodes/status"), []string{"root"}},
 	} {
 		for name, user := range users {
 			if got, want := w.service.Authorize(one, user, c.request), slices.Contains(c.may, name); got != want {
