@@ -58,7 +58,8 @@ func TestTokenHasTheFormThatEKSVerifies(t *testing.T) {
 		"eu-central-1": "sts.eu-central-1.amazonaws.com", "us-east-1": "sts.us-east-1.amazonaws.com",
 		"cn-north-1": "sts.cn-north-1.amazonaws.com.cn", "us-gov-west-1": "sts.us-gov-west-1.amazonaws.com",
 	} {
-		token, err := ekstoken.Make(t.Context(), presigner(region, credentials.NewStaticCredentialsProvider("ASIAEXAMPLE", "secret", "session")), "demo", start)
+		session := credentials.NewStaticCredentialsProvider("ASIAEXAMPLE", "secret", "session")
+		token, err := ekstoken.Make(t.Context(), presigner(region, session), "demo", start)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,10 @@ func TestTokenHasTheFormThatEKSVerifies(t *testing.T) {
 		if headers := strings.Split(query.Get("X-Amz-SignedHeaders"), ";"); !slices.Equal(headers, []string{"host", "x-k8s-aws-id"}) {
 			t.Errorf("signed headers %v", headers)
 		}
-		permitted := []string{"Action", "Version", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-Security-Token", "X-Amz-Signature", "X-Amz-SignedHeaders"}
+		permitted := []string{
+			"Action", "Version", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-Security-Token",
+			"X-Amz-Signature", "X-Amz-SignedHeaders",
+		}
 		for name, values := range query {
 			if !slices.Contains(permitted, name) || len(values) != 1 {
 				t.Errorf("parameter %s has the values %v", name, values)

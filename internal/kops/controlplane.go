@@ -172,7 +172,7 @@ func (g *group) slots() v1alpha1.ControlPlane {
 	cp := v1alpha1.ControlPlane{
 		InstanceType:   g.spec.Text("machineType"),
 		Image:          g.image(),
-		RootVolume:     volumeOf(g.spec, rootVolume),
+		RootVolume:     translation.Volume(g.spec, rootVolume),
 		SecurityGroups: securityGroupsOf(g.spec, "additionalSecurityGroups"),
 		Labels:         g.labels(),
 		NodeSetup:      g.nodeSetup(),
@@ -184,7 +184,7 @@ func (g *group) slots() v1alpha1.ControlPlane {
 	return cp
 }
 
-var etcdVolume = volumeNames{kind: "volumeType", size: "volumeSize", iops: "volumeIops", throughput: "volumeThroughput"}
+var etcdVolume = translation.VolumeNames{Kind: "volumeType", Size: "volumeSize", IOPS: "volumeIops", Throughput: "volumeThroughput"}
 
 // etcd translates etcd's volumes and returns the groups of the members of the main cluster, by the
 // members' names.
@@ -194,7 +194,7 @@ func (c *cluster) etcd(cp *v1alpha1.ControlPlane) []string {
 		name := p.Text("name")
 		args := etcdArgumentsOf(p)
 		for _, m := range p.Sections("etcdMembers", memberFields) {
-			volume := volumeOf(m, etcdVolume)
+			volume := translation.Volume(m, etcdVolume)
 			group, member := m.Text("instanceGroup"), m.Text("name")
 			m.Finish()
 			if name == "main" || name == "" && i == 0 {

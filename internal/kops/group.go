@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
+	"github.com/aws-operator/aws-operator/internal/translation"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
@@ -62,7 +63,7 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 	s.Architecture = model.ArchitectureOf(s.InstanceTypes[0])
 	g.place(s)
 	s.Image = g.image()
-	s.RootVolume = volumeOf(g.spec, rootVolume)
+	s.RootVolume = translation.Volume(g.spec, rootVolume)
 	s.Volumes = g.volumes()
 	s.Labels = g.labels()
 	s.Taints = g.taints()

@@ -107,7 +107,7 @@ func (s *nodeSetup) add(p *part, one v1alpha1.NodeSetup) {
 }
 
 // fileAssetOf translates a file. It returns false for the audit policy, which is in spec.api.audit.
-func fileAssetOf(p *part, of *part) (v1alpha1.NodeFile, bool) {
+func fileAssetOf(p, of *part) (v1alpha1.NodeFile, bool) {
 	f := v1alpha1.NodeFile{Path: p.Text("path"), Content: p.Text("content"), Mode: modeOf(p)}
 	f.Path = cmp.Or(f.Path, path.Join(assetFolder, p.Text("name")))
 	p.Field("name")

@@ -16,7 +16,9 @@ import (
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/eksctl"
 	"github.com/aws-operator/aws-operator/internal/kops"
+	"github.com/aws-operator/aws-operator/internal/translation"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
 
@@ -30,8 +32,9 @@ type Source struct {
 
 // Options say what may be read.
 type Options struct {
-	// Kops says how manifests of kops are translated.
-	Kops kops.Options
+	// Kops says how manifests of kops are translated, Eksctl how those of eksctl are.
+	Kops   kops.Options
+	Eksctl eksctl.Options
 	// Others keeps objects of other API groups, as *unstructured.Unstructured; otherwise they are
 	// refused.
 	Others bool
@@ -69,7 +72,7 @@ type Set struct {
 	// Manifests are the objects in the order of their sources; translated ones follow the others.
 	Manifests []Manifest
 	// Notes say what has no counterpart of what was translated.
-	Notes []kops.Note
+	Notes []translation.Note
 }
 
 // Objects returns the objects of a type, as Objects[*v1alpha1.Cluster](set).
@@ -109,6 +112,7 @@ type reader struct {
 	options  Options
 	set      *Set
 	kops     []yamltree.Document
+	eksctl   []yamltree.Document
 	seen     map[string]yamltree.Problem
 	problems yamltree.Problems
 }
@@ -136,7 +140,7 @@ func (r *reader) problem(d yamltree.Document, v *yamltree.Value, path, suggestio
 	r.problems = append(r.problems, p)
 }
 
-// read takes one document: a list of objects, an object of ours, one of kops, or another.
+// read takes one document: a list of objects, an object of ours, one of kops or eksctl, or another.
 func (r *reader) read(d yamltree.Document) {
 	if d.Value.Kind != yamltree.Map {
 		r.problem(d, d.Value, "", "", "a manifest is a map with apiVersion, kind, metadata and spec; this is %s", d.Value.Kind)
@@ -178,6 +182,8 @@ func (r *reader) read(d yamltree.Document) {
 	switch {
 	case kops.IsGroup(gv.Group):
 		r.kops = append(r.kops, d)
+	case gv.Group == eksctl.Group:
+		r.eksctl = append(r.eksctl, d)
 	case gv.Group == clusterv1alpha1.Group || gv.Group == servicev1alpha1.Group:
 		if gv.Version != clusterv1alpha1.Version {
 			r.problem(d, version, "apiVersion", gv.Group+"/"+clusterv1alpha1.Version, "unknown version")
@@ -250,7 +256,7 @@ func newObject(group, kind string) client.Object {
 
 func (r *reader) other(d yamltree.Document, gv schema.GroupVersion, version *yamltree.Value) {
 	if !r.options.Others {
-		groups := slices.Concat([]string{clusterv1alpha1.Group, servicev1alpha1.Group}, kops.Groups)
+		groups := slices.Concat([]string{clusterv1alpha1.Group, servicev1alpha1.Group, eksctl.Group}, kops.Groups)
 		suggestion := template.Closest(gv.Group, groups)
 		if suggestion != "" {
 			suggestion += "/" + gv.Version
@@ -286,18 +292,26 @@ func (r *reader) add(d yamltree.Document, object client.Object, value *yamltree.
 	})
 }
 
-// translate makes objects of ours from all documents of kops, which refer to each other.
+// translate makes objects of ours from all documents of kops, which refer to each other, and of eksctl.
 func (r *reader) translate() {
-	if len(r.kops) == 0 {
-		return
+	if len(r.kops) > 0 {
+		translated, notes, err := kops.Translate(r.kops, r.options.Kops)
+		if err != nil {
+			r.fail(err)
+		}
+		for _, t := range translated {
+			r.add(t.From, t.Object, nil)
+		}
+		r.set.Notes = append(r.set.Notes, notes...)
 	}
-	translated, notes, err := kops.Translate(r.kops, r.options.Kops)
-	if err != nil {
-		r.fail(err)
-		return
+	if len(r.eksctl) > 0 {
+		translated, notes, err := eksctl.Translate(r.eksctl, r.options.Eksctl)
+		if err != nil {
+			r.fail(err)
+		}
+		for _, t := range translated {
+			r.add(t.From, t.Object, nil)
+		}
+		r.set.Notes = append(r.set.Notes, notes...)
 	}
-	for _, t := range translated {
-		r.add(t.From, t.Object, nil)
-	}
-	r.set.Notes = notes
 }

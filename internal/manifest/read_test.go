@@ -63,6 +63,26 @@ func read(o manifest.Options, texts ...string) (*manifest.Set, error) {
 	return manifest.Read([]manifest.Source{{Name: "demo.yml", Reader: strings.NewReader(strings.Join(texts, "---\n"))}}, o)
 }
 
+func TestClusterConfigOfEksctlIsTranslated(t *testing.T) {
+	const text = `apiVersion: eksctl.io/v1alpha5
+kind: ClusterConfig
+metadata: {name: old, region: eu-central-1, version: "1.36"}
+availabilityZones: [eu-central-1a, eu-central-1b]
+managedNodeGroups: [{name: workers, instanceType: m5.large, ssh: {allow: true}}]
+`
+	set, err := read(manifest.Options{}, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters, groups := manifest.Objects[*clusterv1alpha1.Cluster](set), manifest.Objects[*clusterv1alpha1.InstanceGroup](set)
+	if len(clusters) != 1 || clusters[0].Spec.ControlPlane.EKS == nil || len(groups) != 1 || len(set.Notes) == 0 {
+		t.Errorf("clusters %v, groups %v, notes %v", clusters, groups, set.Notes)
+	}
+	if _, err := read(manifest.Options{}, strings.Replace(text, "ssh:", "shh:", 1)); err == nil || !strings.Contains(err.Error(), "eksctl has no such field") {
+		t.Errorf("a field that eksctl does not have: %v", err)
+	}
+}
+
 func TestObjectsAreRead(t *testing.T) {
 	set, err := read(manifest.Options{Others: true}, "# nothing\n", cluster, group, queue, secret, ofKops)
 	if err != nil {

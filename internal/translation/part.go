@@ -132,7 +132,7 @@ func (p *Part) Section(name string, table Fields) *Part {
 	if v == nil {
 		return nil
 	}
-	return p.below(p.path+"."+name, v, table)
+	return p.below(p.join(name), v, table)
 }
 
 // Sections returns the maps of a list.
@@ -147,7 +147,7 @@ func (p *Part) Sections(name string, table Fields) []*Part {
 			p.Refuse(name, "this is a list of maps")
 			return nil
 		}
-		all = append(all, p.below(fmt.Sprintf("%s.%s[%d]", p.path, name, i), item, table))
+		all = append(all, p.below(fmt.Sprintf("%s[%d]", p.join(name), i), item, table))
 	}
 	return all
 }
@@ -156,6 +156,14 @@ func (p *Part) below(path string, v *yamltree.Value, table Fields) *Part {
 	below := p.report.Part(p.Document, p.object, path, v, table)
 	below.Open = p.Open
 	return below
+}
+
+// join returns the path of a field.
+func (p *Part) join(name string) string {
+	if p.path == "" {
+		return name
+	}
+	return p.path + "." + name
 }
 
 // Note says that a field has no counterpart.
@@ -193,7 +201,7 @@ func (p *Part) at(name string) (path string, line int, value *yamltree.Value) {
 		i := slices.IndexFunc(p.Value.Entries, func(e yamltree.Entry) bool { return e.Key == name })
 		line = p.Value.Entries[i].Line
 	}
-	return path + "." + name, line, value
+	return p.join(name), line, value
 }
 
 // short returns a value in a few words.
@@ -274,7 +282,7 @@ func (p *Part) unknown(entry yamltree.Entry) {
 		return
 	}
 	p.report.Problems = append(p.report.Problems, yamltree.Problem{
-		File: p.Document.File, Document: p.Document.Number, Line: entry.Line, Path: p.path + "." + entry.Key,
+		File: p.Document.File, Document: p.Document.Number, Line: entry.Line, Path: p.join(entry.Key),
 		Message: p.report.Tool + " has no such field", Suggestion: suggestion,
 	})
 }

@@ -25,7 +25,7 @@ var sections = []struct {
 	{"API", "The kinds that users write.", []string{"api", "examples"}},
 	{"Framework", "What every reconciler uses. It is a Go module of its own.", []string{"pkg/operatorkit"}},
 	{"Operator", "The process in the management cluster: its parts, its rights, its clients of AWS.", []string{
-		"config", "internal/operator", "internal/admit", "internal/grant", "internal/identity", "internal/partition", "internal/permissions", "internal/awsapi",
+		"config", "internal/operator", "internal/admit", "internal/grant", "internal/identity", "internal/partition", "internal/permissions", "internal/awsapi", "internal/ekstoken",
 		"internal/awsevents", "internal/objectmetrics", "internal/replicas", "internal/tracing", "internal/program", "internal/lazyregexp", "internal/plural",
 	}},
 	{"CloudFormation", "Templates, plans and stacks, of services and clusters alike.", []string{"internal/cfn", "internal/driftstatus"}},
@@ -35,7 +35,7 @@ var sections = []struct {
 	{"Terminal", "The commands, and clusters without a management cluster.", []string{
 		"internal/cli", "internal/inprocess", "internal/plan", "internal/price", "internal/quota", "internal/state", "internal/terraform", "internal/graph",
 		"internal/manifest", "internal/yamltree",
-		"internal/kops", "internal/kubeapi",
+		"internal/kops", "internal/eksctl", "internal/translation", "internal/kubeapi",
 	}},
 	{"Local environment", "A management cluster and AWS on one computer.", []string{"internal/local"}},
 	{"Simulator", "AWS on loopback.", []string{"simulator", "internal/simulator"}},

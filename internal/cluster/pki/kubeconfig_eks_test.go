@@ -69,7 +69,9 @@ users:
 	if got, err := pki.EKSKubeconfig(withRole); err != nil || !strings.Contains(string(got), "- --role-arn\n      - "+withRole.RoleARN) {
 		t.Errorf("with a role: %s, %v", got, err)
 	}
-	if _, err := pki.EKSKubeconfig(pki.EKSKubeconfigInput{Cluster: "demo", Server: eks.Server, Name: "demo", Region: "eu-central-1"}); err == nil {
+	withoutCA := eks
+	withoutCA.CA = nil
+	if _, err := pki.EKSKubeconfig(withoutCA); err == nil {
 		t.Error("a kubeconfig without a CA is accepted")
 	}
 }

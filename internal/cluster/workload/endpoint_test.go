@@ -131,7 +131,7 @@ func TestAnotherPrincipalMakesAnotherConnectionToEKS(t *testing.T) {
 
 func TestRefusedTokensMakeEKSUnreachable(t *testing.T) {
 	_, at := serveEKS(t)
-	at.Tokens = fixed("of nobody")
+	at.Tokens = fixed("unknown")
 	clusters, _ := newEKSClusters(t)
 	key := types.NamespacedName{Namespace: "a", Name: "eks"}
 	cluster, err := clusters.ConnectEKS(key, at)

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -61,14 +62,14 @@ func (c *controlPlane) admit(req *http.Request) error {
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if c.permits(user, info) {
+	if c.permits(req.Context(), user, info) {
 		return nil
 	}
 	return forbidden(user.Name, info)
 }
 
 // permits reports whether a user may do what a request asks for, by access policies or by RBAC.
-func (c *controlPlane) permits(user machine.KubernetesUser, info *request.RequestInfo) bool {
+func (c *controlPlane) permits(ctx context.Context, user machine.KubernetesUser, info *request.RequestInfo) bool {
 	if slices.Contains(user.Groups, groupMasters) || isDiscovery(info) || slices.Contains(user.Groups, groupNodes) && isOfNodes(info) {
 		return true
 	}
@@ -76,7 +77,7 @@ func (c *controlPlane) permits(user machine.KubernetesUser, info *request.Reques
 	if info.IsResourceRequest {
 		asked.Namespace, asked.Group, asked.Resource = info.Namespace, info.APIGroup, resourceOf(info)
 	}
-	return c.spec.Authorize(user, asked) || c.binds(user, info)
+	return c.spec.Authorize(user, asked) || c.binds(ctx, user, info)
 }
 
 // resourceOf returns the resource as RBAC writes it, for example pods/eviction.

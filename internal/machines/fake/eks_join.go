@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"time"
 
@@ -144,11 +145,10 @@ func (m *fakeMachine) eksNode(flags *kubeletFlags, kubernetes string) *corev1.No
 	node.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
 	node.Labels = map[string]string{
 		corev1.LabelHostname: m.spec.PrivateDNSName, corev1.LabelArchStable: m.spec.Architecture, corev1.LabelOSStable: "linux",
-		corev1.LabelInstanceTypeStable: m.spec.InstanceType, corev1.LabelTopologyZone: m.spec.Zone, corev1.LabelTopologyRegion: m.spec.Region,
+		corev1.LabelInstanceTypeStable: m.spec.InstanceType,
+		corev1.LabelTopologyZone:       m.spec.Zone, corev1.LabelTopologyRegion: m.spec.Region,
 	}
-	for key, value := range flags.labels {
-		node.Labels[key] = value
-	}
+	maps.Copy(node.Labels, flags.labels)
 	node.Spec.ProviderID, node.Spec.Taints = m.providerID(), flags.taints
 	m.setStatus(node, kubernetes, m.spec.Architecture)
 	return node

@@ -57,7 +57,7 @@ func (n *nodes) authenticate(token string) (machine.KubernetesUser, error) {
 	if err != nil {
 		return machine.KubernetesUser{}, err
 	}
-	request, err := http.NewRequest(http.MethodGet, string(url), http.NoBody)
+	request, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, string(url), http.NoBody)
 	if err != nil {
 		return machine.KubernetesUser{}, err
 	}
@@ -183,10 +183,12 @@ func TestInstanceJoinsEKSClusterAndLeavesIt(t *testing.T) {
 	if err := n.host.SetKubelet(id, false); err != nil {
 		t.Fatal(err)
 	}
-	if node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); err != nil || node.Status.Conditions[0].Status != corev1.ConditionUnknown {
+	node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || node.Status.Conditions[0].Status != corev1.ConditionUnknown {
 		t.Errorf("without a kubelet: %v, %v", node.Status.Conditions, err)
 	}
-	if _, err := ec2.NewFromConfig(n.config).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+	terminated := &ec2.TerminateInstancesInput{InstanceIds: []string{id}}
+	if _, err := ec2.NewFromConfig(n.config).TerminateInstances(t.Context(), terminated); err != nil {
 		t.Fatal(err)
 	}
 	patience.Until(t, "the node of a terminated instance is deleted", func() error {

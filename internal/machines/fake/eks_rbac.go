@@ -20,11 +20,11 @@ const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 // Kubernetes groups of access entries. Of the default ClusterRoles, the cluster has only cluster-admin.
 // https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/
-func (c *controlPlane) binds(user machine.KubernetesUser, info *request.RequestInfo) bool {
+func (c *controlPlane) binds(ctx context.Context, user machine.KubernetesUser, info *request.RequestInfo) bool {
 	var all rbacv1.ClusterRoleBindingList
-	c.read("clusterrolebindings", &all)
+	c.read(ctx, "clusterrolebindings", &all)
 	for i := range all.Items {
-		if isSubject(user, all.Items[i].Subjects) && permit(c.rules("", all.Items[i].RoleRef), info) {
+		if isSubject(user, all.Items[i].Subjects) && permit(c.rules(ctx, "", all.Items[i].RoleRef), info) {
 			return true
 		}
 	}
@@ -32,9 +32,9 @@ func (c *controlPlane) binds(user machine.KubernetesUser, info *request.RequestI
 		return false
 	}
 	var local rbacv1.RoleBindingList
-	c.read("namespaces/"+info.Namespace+"/rolebindings", &local)
+	c.read(ctx, "namespaces/"+info.Namespace+"/rolebindings", &local)
 	for i := range local.Items {
-		if isSubject(user, local.Items[i].Subjects) && permit(c.rules(info.Namespace, local.Items[i].RoleRef), info) {
+		if isSubject(user, local.Items[i].Subjects) && permit(c.rules(ctx, info.Namespace, local.Items[i].RoleRef), info) {
 			return true
 		}
 	}
@@ -42,19 +42,19 @@ func (c *controlPlane) binds(user machine.KubernetesUser, info *request.RequestI
 }
 
 // rules returns the rules of a role, none if it does not exist.
-func (c *controlPlane) rules(namespace string, role rbacv1.RoleRef) []rbacv1.PolicyRule {
+func (c *controlPlane) rules(ctx context.Context, namespace string, role rbacv1.RoleRef) []rbacv1.PolicyRule {
 	path := "clusterroles/" + role.Name
 	if role.Kind == "Role" {
 		path = "namespaces/" + namespace + "/roles/" + role.Name
 	}
 	var found rbacv1.ClusterRole // A Role has the same rules.
-	c.read(path, &found)
+	c.read(ctx, path, &found)
 	return found.Rules
 }
 
 // read reads an object or a list of RBAC. It leaves into as it is if there is none.
-func (c *controlPlane) read(path string, into any) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost"+rbacPath+path, http.NoBody)
+func (c *controlPlane) read(ctx context.Context, path string, into any) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+rbacPath+path, http.NoBody)
 	if err != nil {
 		return // A namespace or name that no URL can have.
 	}

@@ -59,7 +59,7 @@ spec:
 		t.Errorf("taints %v", flags.taints)
 	}
 	if plain, err := parseNodeConfig([]byte(nodeConfigText)); err != nil || plain.Spec.Cluster.Name != "demo" {
-		t.Errorf("a NodeConfig by itself: %+v, %v", plain, err)
+		t.Errorf("a NodeConfig alone: %+v, %v", plain, err)
 	}
 }
 
@@ -89,4 +89,22 @@ func TestInvalidNodeConfigsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// FuzzNodeConfig reads any user data without a panic. What is read is complete.
+func FuzzNodeConfig(f *testing.F) {
+	f.Add(nodeConfigText)
+	f.Add(mimed(nodeConfigText, nodeConfigText))
+	f.Add("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: application/node.eks.aws\n\nspec: 1\n--a--\n")
+	f.Add("#!/bin/sh\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		config, err := parseNodeConfig([]byte(text))
+		if err != nil {
+			return
+		}
+		if err := config.Spec.Cluster.validate(); err != nil {
+			t.Errorf("an incomplete NodeConfig is accepted: %v", err)
+		}
+		_, _ = config.kubelet() // it must not panic
+	})
 }

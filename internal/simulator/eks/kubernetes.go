@@ -2,6 +2,7 @@ package eks
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -9,15 +10,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Authorize reports whether the access policies of a user, or a group that Kubernetes has from the
-// start, let the user do something. It knows nothing of the roles that a cluster has.
+// Authorize reports whether the access policies of a user let the user do something. It knows nothing of
+// the roles that a cluster has, nor of what nodes and system:masters may do: its host does.
 // https://docs.aws.amazon.com/eks/latest/userguide/access-policies.html
 func (s *Service) Authorize(key machine.ControlPlaneKey, user machine.KubernetesUser, request machine.KubernetesRequest) bool {
-	for _, group := range []string{"system:masters", "system:nodes"} {
-		if slices.Contains(user.Groups, group) {
-			return true
-		}
-	}
 	r := s.enter(wire.Target{Account: key.Account, Region: key.Region})
 	defer s.leave(r)
 	c, ok := r.clusters[key.Cluster]
@@ -27,9 +23,6 @@ func (s *Service) Authorize(key machine.ControlPlaneKey, user machine.Kubernetes
 	e, ok := c.entries[user.PrincipalARN]
 	if !ok {
 		return false
-	}
-	if *e.Type == typeEC2 {
-		return true
 	}
 	return slices.ContainsFunc(e.policies, func(p types.AssociatedAccessPolicy) bool {
 		return applies(p.AccessScope, request) && permits(c, *p.PolicyArn, request)
@@ -61,10 +54,11 @@ func matchesNamespace(pattern, namespace string) bool {
 func permits(c *cluster, arn string, request machine.KubernetesRequest) bool {
 	reads := slices.Contains([]string{"get", "list", "watch"}, request.Verb)
 	roles := request.Group == "rbac.authorization.k8s.io"
-	inNamespace := request.Resource != "" && !slices.Contains(clusterResources, request.Resource)
-	readable := inNamespace || request.Resource == "namespaces"
+	resource, part, _ := strings.Cut(request.Resource, "/")
+	inNamespace := resource != "" && !slices.Contains(clusterResources, resource)
+	readable := inNamespace || resource == "namespaces"
 	// Only administrators of the cluster change quotas.
-	changeable := inNamespace && request.Resource != "resourcequotas" && request.Resource != "limitranges"
+	changeable := inNamespace && resource != "resourcequotas" && resource != "limitranges"
 	switch arn {
 	case policyARN(c, clusterAdminPolicy):
 		return true
@@ -75,11 +69,14 @@ func permits(c *cluster, arn string, request machine.KubernetesRequest) bool {
 	case policyARN(c, editPolicy):
 		return !roles && (reads && readable || changeable)
 	case policyARN(c, viewPolicy):
-		return reads && readable && !roles && request.Resource != "secrets"
+		return reads && readable && !roles && resource != "secrets" && slices.Contains(viewable, part)
 	default:
 		return false
 	}
 }
+
+// viewable are the subresources that viewers may read. A proxy, for example, reaches into a pod.
+var viewable = []string{"", "log", "scale", "status"}
 
 // clusterResources are resources outside of namespaces.
 // https://kubernetes.io/docs/reference/kubernetes-api/

@@ -27,8 +27,8 @@ type ControlPlaneSpec struct {
 	Version string
 	// Authenticate returns whose token it is. It returns an error that names why a token is refused.
 	Authenticate func(token string) (KubernetesUser, error)
-	// Authorize reports whether a user may do something. Its access policies and Kubernetes' own RBAC
-	// decide, as far as the host has RBAC.
+	// Authorize reports whether the access policies of a user permit something. What it refuses, the host's
+	// RBAC may permit, and what nodes and system:masters may do is the host's.
 	Authorize func(user KubernetesUser, request KubernetesRequest) bool
 }
 
@@ -44,8 +44,8 @@ type KubernetesUser struct {
 type KubernetesRequest struct {
 	// Verb is that of Kubernetes, for example list.
 	Verb string
-	// Namespace, Group and Resource are what the request is for. All are empty for a path that is no
-	// resource.
+	// Namespace, Group and Resource are what the request is for. A subresource follows its resource, as in
+	// pods/eviction. All are empty for a path that is no resource.
 	Namespace, Group, Resource string
 }
 

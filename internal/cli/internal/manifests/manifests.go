@@ -32,7 +32,7 @@ type Flags struct {
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
-	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops with fields that cannot be translated")
+	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops and eksctl with fields that cannot be translated")
 	set.StringVar(
 		&f.options.Kops.Release,
 		"kops-release",
@@ -60,7 +60,7 @@ func (f *Flags) Read(cmd *cobra.Command) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.options.Others = f.Others
+	f.options.Others, f.options.Eksctl.Strict = f.Others, f.options.Kops.Strict
 	set, err := manifest.Read(sources, f.options)
 	if problems, ok := errors.AsType[yamltree.Problems](err); ok && f.Others {
 		err = complete(cmd.Context(), sources, set, problems)
