@@ -31,6 +31,7 @@ type eksSuite struct {
 func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *eksSuite {
 	t.Helper()
 	w := &eksSuite{suite: newSuite(t, simulatedHost(), latency)}
+	w.start() // makes the kinds
 	for _, version := range []string{"v1.34.5", "v1.35.1"} {
 		release := aRelease(version)
 		release.Spec.Kubernetes = version
@@ -41,7 +42,6 @@ func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time
 	w.managed, w.group = w.aCluster("managed"), w.aGroup("managed-workers", "managed")
 	w.managed.Spec.Release = "v1.35.1"
 	w.managed.Spec.ControlPlane = v1alpha1.ControlPlane{EKS: &v1alpha1.EKS{}}
-	w.start()
 	w.create(w.managed, w.group)
 	return w
 }
