@@ -58,7 +58,8 @@ func (p entryProvider) Create(ctx context.Context, r resource.Request) (resource
 func (p entryProvider) associate(ctx context.Context, props *entryProperties) error {
 	for _, policy := range props.AccessPolicies {
 		_, err := p.s.associateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
-			ClusterName: &props.ClusterName, PrincipalArn: &props.PrincipalArn, PolicyArn: &policy.PolicyArn, AccessScope: policy.AccessScope,
+			ClusterName: &props.ClusterName, PrincipalArn: &props.PrincipalArn, PolicyArn: &policy.PolicyArn,
+			AccessScope: policy.AccessScope,
 		})
 		if err != nil {
 			return err
@@ -184,7 +185,8 @@ func (p associationProvider) Create(ctx context.Context, r resource.Request) (re
 	}
 	made, err := p.s.createAssociation(calling(ctx, r), &eks.CreatePodIdentityAssociationInput{
 		ClusterName: &props.ClusterName, Namespace: &props.Namespace, ServiceAccount: &props.ServiceAccount, RoleArn: &props.RoleArn,
-		DisableSessionTags: props.DisableSessionTags, TargetRoleArn: props.TargetRoleArn, Policy: props.Policy, Tags: stackTags(r, props.Tags),
+		DisableSessionTags: props.DisableSessionTags, TargetRoleArn: props.TargetRoleArn, Policy: props.Policy,
+		Tags: stackTags(r, props.Tags),
 	})
 	if err != nil {
 		err = handled(err)

@@ -42,7 +42,8 @@ func (p addonProvider) Create(ctx context.Context, r resource.Request) (resource
 		conflicts = types.ResolveConflictsNone // it is for updates
 	}
 	made, err := p.s.createAddon(calling(ctx, r), &eks.CreateAddonInput{
-		ClusterName: &props.ClusterName, AddonName: &props.AddonName, AddonVersion: props.AddonVersion, NamespaceConfig: props.NamespaceConfig,
+		ClusterName: &props.ClusterName, AddonName: &props.AddonName, AddonVersion: props.AddonVersion,
+		NamespaceConfig:     props.NamespaceConfig,
 		ConfigurationValues: props.ConfigurationValues, ServiceAccountRoleArn: props.ServiceAccountRoleArn, ResolveConflicts: conflicts,
 		PodIdentityAssociations: props.PodIdentityAssociations, Tags: stackTags(r, props.Tags),
 	})

@@ -189,7 +189,9 @@ func (p *clusterProperties) change(live *types.Cluster) *eks.UpdateClusterConfig
 		if groups == nil {
 			groups = []string{}
 		}
-		return &eks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: want.SubnetIds, SecurityGroupIds: groups}}
+		return &eks.UpdateClusterConfigInput{ResourcesVpcConfig: &types.VpcConfigRequest{
+			SubnetIds: want.SubnetIds, SecurityGroupIds: groups,
+		}}
 	case p.AccessConfig != nil && p.AccessConfig.AuthenticationMode != "" &&
 		p.AccessConfig.AuthenticationMode != live.AccessConfig.AuthenticationMode:
 		mode := p.AccessConfig.AuthenticationMode

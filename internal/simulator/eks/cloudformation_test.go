@@ -140,7 +140,8 @@ func TestStackOfACluster(t *testing.T) {
 	}
 	policies, err := w.ListAssociatedAccessPolicies(t.Context(),
 		&awseks.ListAssociatedAccessPoliciesInput{ClusterName: &one.Cluster, PrincipalArn: &w.podRole})
-	if got := must(t, policies, err).AssociatedAccessPolicies; len(got) != 1 || !strings.HasSuffix(*got[0].PolicyArn, "AmazonEKSEditPolicy") {
+	if got := must(t, policies, err).AssociatedAccessPolicies; len(got) != 1 ||
+		!strings.HasSuffix(*got[0].PolicyArn, "AmazonEKSEditPolicy") {
 		t.Errorf("after the update the policies are %+v", got)
 	}
 	if a := w.untilAddon("coredns", types.AddonStatusActive); *a.AddonVersion != "v1.14.3-eksbuild.16" {
@@ -154,7 +155,9 @@ func TestStackOfACluster(t *testing.T) {
 			&awscfn.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: must(t, drift, err).StackDriftDetectionId})
 		status := must(t, out, err)
 		if status.StackDriftStatus == cfntypes.StackDriftStatusDrifted {
-			found, err := w.cfn.DescribeStackResourceDrifts(t.Context(), &awscfn.DescribeStackResourceDriftsInput{StackName: aws.String("s")})
+			found, err := w.cfn.DescribeStackResourceDrifts(t.Context(), &awscfn.DescribeStackResourceDriftsInput{
+				StackName: aws.String("s"),
+			})
 			for _, d := range must(t, found, err).StackResourceDrifts {
 				t.Logf("%s is %s: %+v", *d.LogicalResourceId, d.StackResourceDriftStatus, d.PropertyDifferences)
 			}

@@ -27,7 +27,8 @@ func (s *Service) updateClusterConfig(ctx context.Context, in *eks.UpdateCluster
 	}
 	var changes []change
 	for _, of := range []func(*cluster, *eks.UpdateClusterConfigInput) (*change, error){
-		s.changeLogging, s.changeEndpoint, s.changeVPC, s.changeAccess, changeUpgradePolicy, changeProtection, changeZonalShift, changeAutoMode,
+		s.changeLogging, s.changeEndpoint, s.changeVPC, s.changeAccess, changeUpgradePolicy, changeProtection, changeZonalShift,
+		changeAutoMode,
 	} {
 		found, err := of(c, in)
 		if err != nil {

@@ -203,7 +203,8 @@ func absentEndpoint(now time.Time, region, id string) (endpoint machine.ControlP
 	const years = 10
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(0), Subject: pkix.Name{CommonName: "kubernetes"}, NotBefore: now, NotAfter: now.AddDate(years, 0, 0),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageCertSign, IsCA: true,
+		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

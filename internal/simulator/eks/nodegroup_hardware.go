@@ -72,7 +72,7 @@ func (s *Service) checkTemplate(c *cluster, n *nodegroup) error {
 	if (given.Id == nil) == (given.Name == nil) {
 		return invalidParameter(*c.Name, "launchTemplate must have either an id or a name")
 	}
-	found, err := s.options.Instances.LaunchTemplate(c.at.Account, c.at.Region, value(or(given.Id, value(given.Name))), value(given.Version))
+	found, err := s.options.Instances.LaunchTemplate(c.at.Account, c.at.Region, *or(given.Id, value(given.Name)), value(given.Version))
 	if err != nil {
 		return invalidRequest(*c.Name, "%s", messageOf(err))
 	}

@@ -251,7 +251,8 @@ func TestANodegroupWithoutCapacityFails(t *testing.T) {
 		n = w.nodegroup("workers")
 		return n.Status == types.NodegroupStatusCreateFailed
 	})
-	if issue := n.Health.Issues[0]; issue.Code != types.NodegroupIssueCodeAsgInstanceLaunchFailures || !strings.Contains(*issue.Message, "capacity") {
+	if issue := n.Health.Issues[0]; issue.Code != types.NodegroupIssueCodeAsgInstanceLaunchFailures ||
+		!strings.Contains(*issue.Message, "capacity") {
 		t.Errorf("its health is %+v", n.Health)
 	}
 	_, err = w.DeleteNodegroup(t.Context(), &awseks.DeleteNodegroupInput{ClusterName: &one.Cluster, NodegroupName: n.NodegroupName})
@@ -270,7 +271,9 @@ func TestLaunchTemplatesOfUsers(t *testing.T) {
 	parts := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"x\"\n\n" +
 		"--x\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho mine\n--x--\n"
 	template := func(name string, data ec2types.RequestLaunchTemplateData) *types.LaunchTemplateSpecification {
-		made, err := w.ec2.CreateLaunchTemplate(t.Context(), &awsec2.CreateLaunchTemplateInput{LaunchTemplateName: &name, LaunchTemplateData: &data})
+		made, err := w.ec2.CreateLaunchTemplate(t.Context(), &awsec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: &name, LaunchTemplateData: &data,
+		})
 		return &types.LaunchTemplateSpecification{Id: must(t, made, err).LaunchTemplate.LaunchTemplateId}
 	}
 	userData := func(n *types.Nodegroup) string {
@@ -293,7 +296,8 @@ func TestLaunchTemplatesOfUsers(t *testing.T) {
 	}
 	in = w.nodegroupInput("custom")
 	in.LaunchTemplate = template("custom", ec2types.RequestLaunchTemplateData{
-		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge, UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("mine"))),
+		ImageId: &image, InstanceType: ec2types.InstanceTypeM6iLarge,
+		UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("mine"))),
 	})
 	custom := w.activeNodegroup(in)
 	if !ok || custom.AmiType != types.AMITypesCustom || *custom.ReleaseVersion != image || userData(custom) != "mine" {

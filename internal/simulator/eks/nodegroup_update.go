@@ -106,7 +106,8 @@ func changeNodegroup(n *nodegroup, in *eks.UpdateNodegroupConfigInput) (params [
 	if g := in.ScalingConfig; g != nil {
 		before := n.ScalingConfig
 		n.ScalingConfig = &types.NodegroupScalingConfig{
-			MinSize: or(g.MinSize, *before.MinSize), MaxSize: or(g.MaxSize, *before.MaxSize), DesiredSize: or(g.DesiredSize, *before.DesiredSize),
+			MinSize: or(g.MinSize, *before.MinSize), MaxSize: or(g.MaxSize, *before.MaxSize),
+			DesiredSize: or(g.DesiredSize, *before.DesiredSize),
 		}
 		add(types.UpdateParamTypeMinSize, *n.ScalingConfig.MinSize)
 		add(types.UpdateParamTypeMaxSize, *n.ScalingConfig.MaxSize)
@@ -204,7 +205,8 @@ func (s *Service) updateNodegroupVersion(
 	}
 	n.Status = types.NodegroupStatusUpdating
 	u := &update{nodegroup: *n.NodegroupName, apply: func() {
-		n.Version, n.ReleaseVersion, n.LaunchTemplate, n.ModifiedAt = after.Version, after.ReleaseVersion, after.LaunchTemplate, new(s.now())
+		n.Version, n.ReleaseVersion, n.LaunchTemplate = after.Version, after.ReleaseVersion, after.LaunchTemplate
+		n.ModifiedAt = new(s.now())
 	}}
 	u.done = s.ending(n, func() (bool, *types.ErrorDetail) { return s.refreshed(c, n, *started.InstanceRefreshId) })
 	shown := s.beginUpdate(c, u, types.UpdateTypeVersionUpdate, versionParams(after, in)...)

@@ -70,7 +70,8 @@ func (s *Service) settleUpdate(c *cluster, u *update) {
 	}
 	var failure *types.ErrorDetail
 	if u.host != nil && u.host.err != nil {
-		failure = &types.ErrorDetail{ErrorCode: types.ErrorCodeUnknown, ErrorMessage: new(u.host.err.Error()), ResourceIds: []string{*c.Name}}
+		failure = &types.ErrorDetail{ErrorCode: types.ErrorCodeUnknown, ErrorMessage: new(u.host.err.Error())}
+		failure.ResourceIds = []string{*c.Name}
 	}
 	if u.done != nil {
 		ended, failed := u.done()
@@ -104,7 +105,9 @@ func (s *Service) describeUpdate(ctx context.Context, in *eks.DescribeUpdateInpu
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(c.updates, func(u *update) bool { return *u.Id == value(in.UpdateId) && u.matches(in.NodegroupName, in.AddonName) })
+	i := slices.IndexFunc(c.updates, func(u *update) bool {
+		return *u.Id == value(in.UpdateId) && u.matches(in.NodegroupName, in.AddonName)
+	})
 	if i < 0 {
 		return nil, notFound(*c.Name, "No update found for ID: %s", value(in.UpdateId))
 	}
