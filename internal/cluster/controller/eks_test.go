@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 )
 
 // eksSuite is a suite with a cluster whose control plane EKS runs, with one group of two nodes.
@@ -72,6 +73,7 @@ func TestClusterOfEKS(t *testing.T) {
 	w.condition(w.group, "Ready", metav1.ConditionTrue, "")
 	w.complete(account, region, "managed", "managed-workers")
 	status := &w.managed.Status
+	w.condition(w.managed, "NodesReady", metav1.ConditionTrue, "AllReady")
 	if !strings.HasPrefix(status.Version, "v1.35.") || status.Release != "v1.35.1" || !strings.HasPrefix(status.Endpoint, "https://") ||
 		status.Nodes.Summary != "2/2" {
 		t.Errorf("the status is %+v", status)
@@ -147,7 +149,7 @@ func (w *eksSuite) hasNoCredentials() {
 	if !slices.Equal(names, []string{"managed-kubeconfig"}) {
 		w.t.Fatalf("the Secrets are %v", names)
 	}
-	text := string(secrets.Items[0].Data["kubeconfig"])
+	text := string(secrets.Items[0].Data[pki.KubeconfigKey])
 	if !strings.Contains(text, "get-token") || strings.Contains(text, "client-key") || strings.Contains(text, "k8s-aws-v1") {
 		w.t.Errorf("the kubeconfig is %s", text)
 	}

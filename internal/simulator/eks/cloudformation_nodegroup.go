@@ -151,6 +151,9 @@ func (p *nodegroupProperties) config(live *types.Nodegroup) *eks.UpdateNodegroup
 		(value(w.MaxUnavailable) != value(has.MaxUnavailable) || value(w.MaxUnavailablePercentage) != value(has.MaxUnavailablePercentage)) {
 		in.UpdateConfig, changed = w, true
 	}
+	if w := p.NodeRepairConfig; w != nil && (live.NodeRepairConfig == nil || value(w.Enabled) != value(live.NodeRepairConfig.Enabled)) {
+		in.NodeRepairConfig, changed = w, true
+	}
 	if !changed {
 		return nil
 	}
@@ -234,6 +237,9 @@ func (p nodegroupProvider) Read(_ context.Context, r resource.Request) (live map
 			"ReleaseVersion": *n.ReleaseVersion, "Subnets": texts(n.Subnets), "ScalingConfig": property.Plain(n.ScalingConfig),
 			"UpdateConfig": property.Plain(n.UpdateConfig),
 		})
+		if n.NodeRepairConfig != nil {
+			live["NodeRepairConfig"] = property.Plain(n.NodeRepairConfig)
+		}
 		if n.InstanceTypes != nil {
 			live["InstanceTypes"] = texts(n.InstanceTypes)
 		}

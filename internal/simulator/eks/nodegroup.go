@@ -101,7 +101,8 @@ func (s *Service) newNodegroup(c *cluster, in *eks.CreateNodegroupInput) (*nodeg
 		CreatedAt: new(s.now()), ModifiedAt: new(s.now()), Subnets: in.Subnets, NodeRole: in.NodeRole, AmiType: in.AmiType,
 		CapacityType: in.CapacityType, InstanceTypes: in.InstanceTypes, DiskSize: in.DiskSize, Labels: in.Labels, Taints: in.Taints,
 		LaunchTemplate: in.LaunchTemplate, ScalingConfig: in.ScalingConfig, UpdateConfig: in.UpdateConfig, Version: in.Version,
-		ReleaseVersion: in.ReleaseVersion, Tags: in.Tags, Health: &types.NodegroupHealth{Issues: []types.Issue{}},
+		NodeRepairConfig: in.NodeRepairConfig,
+		ReleaseVersion:   in.ReleaseVersion, Tags: in.Tags, Health: &types.NodegroupHealth{Issues: []types.Issue{}},
 		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-" + name + "-" + id)}}},
 	}
 	if n.Labels == nil {
@@ -131,8 +132,8 @@ func unsupportedOfNodegroup(in *eks.CreateNodegroupInput) string {
 	switch {
 	case in.RemoteAccess != nil && in.LaunchTemplate == nil:
 		return "remoteAccess: use a launch template with a key"
-	case in.NodeRepairConfig != nil && value(in.NodeRepairConfig.Enabled):
-		return "nodeRepairConfig"
+	case repairsWithLimits(in.NodeRepairConfig):
+		return "nodeRepairConfig with limits or overrides"
 	case in.WarmPoolConfig != nil && value(in.WarmPoolConfig.Enabled):
 		return "warmPoolConfig"
 	case in.CapacityType == types.CapacityTypesCapacityBlock:
@@ -140,6 +141,13 @@ func unsupportedOfNodegroup(in *eks.CreateNodegroupInput) string {
 	default:
 		return ""
 	}
+}
+
+// repairsWithLimits reports whether a node group wants more of node repair than its default.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_NodeRepairConfig.html
+func repairsWithLimits(of *types.NodeRepairConfig) bool {
+	return of != nil && (of.MaxParallelNodesRepairedCount != nil || of.MaxParallelNodesRepairedPercentage != nil ||
+		of.MaxUnhealthyNodeThresholdCount != nil || of.MaxUnhealthyNodeThresholdPercentage != nil || len(of.NodeRepairConfigOverrides) > 0)
 }
 
 func (s *Service) checkNodegroupNetwork(c *cluster, n *nodegroup) error {

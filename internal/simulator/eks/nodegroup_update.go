@@ -45,8 +45,8 @@ func (s *Service) updateNodegroupConfig(
 		return nil, err
 	}
 	switch {
-	case in.NodeRepairConfig != nil && value(in.NodeRepairConfig.Enabled):
-		return nil, unsupported(*c.Name, "nodeRepairConfig")
+	case repairsWithLimits(in.NodeRepairConfig):
+		return nil, unsupported(*c.Name, "nodeRepairConfig with limits or overrides")
 	case in.WarmPoolConfig != nil && value(in.WarmPoolConfig.Enabled):
 		return nil, unsupported(*c.Name, "warmPoolConfig")
 	}
@@ -79,7 +79,7 @@ func (s *Service) updateNodegroupConfig(
 	n.Status = types.NodegroupStatusUpdating
 	u := &update{nodegroup: *n.NodegroupName, apply: func() {
 		n.ScalingConfig, n.UpdateConfig, n.Labels, n.Taints = after.ScalingConfig, after.UpdateConfig, after.Labels, after.Taints
-		n.ModifiedAt = new(s.now())
+		n.NodeRepairConfig, n.ModifiedAt = after.NodeRepairConfig, new(s.now())
 	}}
 	u.done = s.ending(n, func() (bool, *types.ErrorDetail) {
 		ready, total, desired := s.ready(c, n)
@@ -127,6 +127,10 @@ func changeNodegroup(n *nodegroup, in *eks.UpdateNodegroupConfigInput) (params [
 		if u.MaxUnavailablePercentage != nil {
 			add(types.UpdateParamTypeMaxUnavailablePercentage, *u.MaxUnavailablePercentage)
 		}
+	}
+	if r := in.NodeRepairConfig; r != nil {
+		n.NodeRepairConfig = r
+		add(types.UpdateParamTypeNodeRepairEnabled, value(r.Enabled))
 	}
 	return params
 }
