@@ -18,7 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/permissions"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // eksSuite is a suite with a cluster whose control plane EKS runs, with one group of two nodes.
@@ -45,6 +48,31 @@ func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time
 	w.managed.Spec.ControlPlane = v1alpha1.ControlPlane{EKS: &v1alpha1.EKS{}}
 	w.create(w.managed, w.group)
 	return w
+}
+
+// least returns the key of an operator with the policies that `aws-operator iam policy --kind Cluster --eks` prints.
+func (w *eksSuite) least() aws.Credentials {
+	w.t.Helper()
+	choice := permissions.Choice{
+		Clusters: true, EKS: true, Partition: "aws", Suffix: "amazonaws.com", Account: account, Operator: clusterName,
+		Events: awsevents.StackName(clusterName),
+	}
+	documents, err := choice.Documents()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	root := w.awsConfig(account, region)
+	var arns []string
+	for _, d := range documents {
+		made, err := iam.NewFromConfig(root).CreatePolicy(w.t.Context(), &iam.CreatePolicyInput{
+			PolicyName: &d.Name, PolicyDocument: aws.String(string(d.JSON())),
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		arns = append(arns, *made.Policy.Arn)
+	}
+	return simulatortest.User(w.t, root, "least", arns...)
 }
 
 func (w *eksSuite) eks() *eks.Client { return eks.NewFromConfig(w.awsConfig(account, region)) }
