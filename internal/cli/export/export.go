@@ -140,6 +140,10 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 		len(secret.Data[pki.KubeconfigKey]) > 0 {
 		return secret.Data[pki.KubeconfigKey], nil
 	}
+	if model.UsesEKS(objects.Cluster) {
+		return nil, fmt.Errorf("EKS runs the control plane of cluster %s, and users sign in with their AWS credentials: "+
+			"run aws eks update-kubeconfig --name %s --region %s", name, name, objects.Cluster.Spec.Region)
+	}
 	cas, err := objects.CAs(o.clock)
 	if err != nil {
 		return nil, fmt.Errorf("sign a kubeconfig for cluster %s: %w", name, err)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -106,8 +107,13 @@ func (s *Session) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.options.Cluster.Namespace, Name: s.options.Cluster.Name}
 }
 
-// Find finds the cluster in AWS. It returns the errors of AWS.
+// Find finds the cluster in AWS. It returns the errors of AWS, and an error for a cluster whose control plane
+// EKS runs: sessions know slots only.
 func (s *Session) Find(ctx context.Context) (*Cluster, error) {
+	if of := s.options.Cluster; model.UsesEKS(of) {
+		return nil, fmt.Errorf("EKS runs the control plane of cluster %s, and this command is for slots: see kubectl describe cluster %s, "+
+			"or aws eks describe-cluster --name %s --region %s", of.Name, of.Name, of.Name, of.Spec.Region)
+	}
 	return Find(ctx, s.options.Clients, s.options.Cluster)
 }
 
