@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/admit"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
@@ -246,8 +247,11 @@ func sameSpec(a, b client.Object) bool {
 }
 
 // complete returns an error if keys of a cluster are missing: existing instances would not trust
-// new ones.
+// new ones. A cluster whose control plane EKS runs has none here.
 func (f *files) complete(o *Objects, madeHere bool) error {
+	if model.UsesEKS(o.Cluster) {
+		return nil
+	}
 	var missing []string
 	for _, suffix := range caSuffixes {
 		if o.Secret(o.Cluster.Name+suffix) == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/manifests"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -117,7 +118,7 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 		if r, ok := change.Object.(*v1alpha1.Release); ok {
 			warnUnbootable(cmd, r)
 		}
-		if _, ok := change.Object.(*v1alpha1.Cluster); ok && change.Action == state.Created && into.Kubernetes() == nil {
+		if c, ok := change.Object.(*v1alpha1.Cluster); ok && !model.UsesEKS(c) && change.Action == state.Created && into.Kubernetes() == nil {
 			cmd.PrintErrf(
 				"The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them, the cluster is unreachable.\n",
 				name,
