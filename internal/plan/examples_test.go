@@ -23,6 +23,7 @@ func TestPlanAfterCreationHasNoChanges(t *testing.T) {
 			objects := example(t, file)
 			for _, c := range clustersOf(objects) {
 				w.allowRole(c)
+				w.principals(c)
 				w.network(c, objects)
 			}
 			w.put(objects...)

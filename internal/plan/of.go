@@ -560,7 +560,11 @@ func (d *draft) circumstances(p *Plan) {
 		d.note("The cluster is paused: the operator makes none of these changes until spec.paused is removed.")
 	}
 	if was := c.Status.Release; was != "" && was != c.Spec.Release && c.DeletionTimestamp.IsZero() {
-		d.note("The cluster moves from Release %s to %s. Its addons, which are in no stack, are updated, too.", was, c.Spec.Release)
+		text := "The cluster moves from Release %s to %s."
+		if len(d.model.Release.Spec.Addons) > 0 {
+			text += " Its addons, which are in no stack, are updated, too."
+		}
+		d.note(text, was, c.Spec.Release)
 	}
 	if d.isDeployed() && c.Spec.UpdatePolicy == v1alpha1.UpdateManual {
 		d.note("The cluster's updatePolicy is Manual: each change waits for approval.")

@@ -34,6 +34,11 @@ var measures = map[string][]measure{
 	"AWS::EC2::Subnet":     {{"CidrBlock", "%s"}, {"AvailabilityZone", "%s"}},
 	"AWS::EC2::VPC":        {{"CidrBlock", "%s"}},
 	"AWS::EC2::Volume":     {{"Size", "%s GiB"}, {"VolumeType", "%s"}, {"AvailabilityZone", "%s"}},
+	"AWS::EKS::AccessEntry": {{"PrincipalArn", "%s"}, {"AccessPolicies/*/PolicyArn", "%s"}},
+	"AWS::EKS::Cluster":     {{"Version", "Kubernetes %s"}},
+	"AWS::EKS::Nodegroup": {
+		{"InstanceTypes/*", "%s"}, {"CapacityType", "%s"}, {"ScalingConfig/MinSize", "min %s"}, {"ScalingConfig/MaxSize", "max %s"},
+	},
 	"AWS::ElastiCache::CacheCluster": {
 		{"CacheNodeType", "%s"}, {"NumCacheNodes", "nodes: %s"},
 	},

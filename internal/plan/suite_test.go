@@ -102,6 +102,18 @@ func (w *suite) allowRole(c *v1alpha1.Cluster) {
 	simulatortest.Role(w.t, root, name, account, c.Spec.Role.ExternalID, simulatortest.Administrator)
 }
 
+// principals creates the roles to which a cluster of EKS gives access: EKS refuses those that do not exist.
+func (w *suite) principals(c *v1alpha1.Cluster) {
+	w.t.Helper()
+	if c.Spec.ControlPlane.EKS == nil {
+		return
+	}
+	for _, access := range c.Spec.ControlPlane.EKS.Access {
+		_, name, _ := strings.Cut(access.Principal, ":role/")
+		simulatortest.Role(w.t, simulatortest.Root(w.observer, account, c.Spec.Region), name, account, "")
+	}
+}
+
 // apply brings a cluster to what the state says, by the operator's own controllers.
 func (w *suite) apply(cluster string) {
 	w.t.Helper()
