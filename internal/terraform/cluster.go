@@ -125,18 +125,8 @@ func Cluster(in Input) (*Configuration, error) {
 		in.Layout = LayoutCluster
 	}
 	c := in.Cluster
-	if c.TokenKey == "" && c.EKS() == nil {
-		return nil, fmt.Errorf(
-			"the model of cluster %s requires an operator, but a cluster of Terraform has none",
-			c.Name,
-		)
-	}
-	if c.AccountID == AccountOfProvider && c.EKS() == nil &&
-		(!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
-		return nil, fmt.Errorf(
-			"the bucket name of cluster %s is shortened and therefore depends on the account; set it with --aws-account-id",
-			c.Name,
-		)
+	if err := representable(c); err != nil {
+		return nil, err
 	}
 	m := newModule(c.Name)
 	base, err := render.Base(c)
@@ -183,6 +173,27 @@ func Cluster(in Input) (*Configuration, error) {
 		made.Programs = append(made.Programs, *restore)
 	}
 	return made, nil
+}
+
+// representable returns an error if a cluster cannot be one of Terraform.
+func representable(c *model.Cluster) error {
+	if c.EKS() != nil { // It has neither a token nor a bucket.
+		return nil
+	}
+	if c.TokenKey == "" {
+		return fmt.Errorf(
+			"the model of cluster %s requires an operator, but a cluster of Terraform has none",
+			c.Name,
+		)
+	}
+	if c.AccountID == AccountOfProvider &&
+		(!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
+		return fmt.Errorf(
+			"the bucket name of cluster %s is shortened and therefore depends on the account; set it with --aws-account-id",
+			c.Name,
+		)
+	}
+	return nil
 }
 
 func newModule(cluster string) *module {

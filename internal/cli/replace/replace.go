@@ -118,7 +118,8 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 		if r, ok := change.Object.(*v1alpha1.Release); ok {
 			warnUnbootable(cmd, r)
 		}
-		if c, ok := change.Object.(*v1alpha1.Cluster); ok && !model.UsesEKS(c) && change.Action == state.Created && into.Kubernetes() == nil {
+		c, ok := change.Object.(*v1alpha1.Cluster)
+		if ok && !model.UsesEKS(c) && change.Action == state.Created && into.Kubernetes() == nil {
 			cmd.PrintErrf(
 				"The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them, the cluster is unreachable.\n",
 				name,

@@ -159,7 +159,9 @@ func (s eksGroupNodesStep) EnsureCreated(_ context.Context, group *v1alpha1.Inst
 			count.Ready++
 		}
 	}
-	updated := metav1.Condition{Type: conditions.Updated, Status: metav1.ConditionTrue, Reason: reasonAllUpdated, Message: "All nodes are up to date."}
+	updated := metav1.Condition{
+		Type: conditions.Updated, Status: metav1.ConditionTrue, Reason: reasonAllUpdated, Message: "All nodes are up to date.",
+	}
 	count.Updated = count.Ready
 	switch {
 	case record.IsChanging(known.Status) && known.History().Rolls():

@@ -35,6 +35,7 @@ type eksSuite struct {
 func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *eksSuite {
 	t.Helper()
 	w := &eksSuite{suite: newSuite(t, simulatedHost(), latency)}
+	w.key = w.least()
 	w.start() // makes the kinds
 	for _, version := range []string{"v1.34.5", "v1.35.1"} {
 		release := aRelease(version)
@@ -118,7 +119,10 @@ func TestClusterOfEKS(t *testing.T) {
 			return err
 		}
 		if w.group.Status.Release != "v1.36.3" {
-			return fmt.Errorf("it runs %s", w.group.Status.Release)
+			return errors.Join(
+				w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed),
+				fmt.Errorf("it runs %s: %s", w.group.Status.Release, describeConditions(w.managed.Status.Conditions)),
+			)
 		}
 		return nil
 	})
@@ -192,7 +196,7 @@ func (w *eksSuite) nothingIsLeft() {
 	if err := errors.Join(err, rolesErr, instancesErr); err != nil {
 		w.t.Fatal(err)
 	}
-	left := append(clusters.Clusters, nil...)
+	left := clusters.Clusters
 	for i := range roles.Roles {
 		if name := aws.ToString(roles.Roles[i].RoleName); strings.HasPrefix(name, "managed-") {
 			left = append(left, name)

@@ -121,7 +121,8 @@ func (c *Cluster) checkEKSNetwork(problems *Problems) {
 	if err != nil {
 		return // reported for the network
 	}
-	if !slices.ContainsFunc(eksServiceRanges, func(p netip.Prefix) bool { return p.Bits() <= services.Bits() && p.Contains(services.Addr()) }) {
+	within := func(p netip.Prefix) bool { return p.Bits() <= services.Bits() && p.Contains(services.Addr()) }
+	if !slices.ContainsFunc(eksServiceRanges, within) {
 		problems.add("spec.network.serviceCIDR", "choose one in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
 			"EKS does not allow %s for Services", services)
 	}

@@ -19,8 +19,8 @@ var replacing = map[string][]string{
 	// EKS replaces them at another version or launch template, and CloudFormation the whole node group
 	// at the others: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-eks-nodegroup.html
 	"AWS::EKS::Nodegroup": {
-		"AmiType", "CapacityType", "ClusterName", "DiskSize", "InstanceTypes", "LaunchTemplate", "NodeRole", "NodegroupName", "ReleaseVersion",
-		"RemoteAccess", "Subnets", "Version",
+		"AmiType", "CapacityType", "ClusterName", "DiskSize", "InstanceTypes", "LaunchTemplate", "NodeRole", "NodegroupName",
+		"ReleaseVersion", "RemoteAccess", "Subnets", "Version",
 	},
 }
 

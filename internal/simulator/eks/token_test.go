@@ -88,7 +88,8 @@ func TestTokens(t *testing.T) {
 			}
 		})
 	}
-	if _, err := w.service.Authenticate(machine.ControlPlaneKey{Account: account, Region: region, Cluster: "two"}, w.token("two", key)); err == nil {
+	two := machine.ControlPlaneKey{Account: account, Region: region, Cluster: "two"}
+	if _, err := w.service.Authenticate(two, w.token("two", key)); err == nil {
 		t.Error("a token for a cluster that does not exist is accepted")
 	}
 	w.clock.Step(16 * time.Minute)
@@ -154,15 +155,20 @@ func TestAccessEntries(t *testing.T) {
 	if e := must(t, shown, err).AccessEntry; *e.Type != "STANDARD" || *e.Username != ann || !strings.HasPrefix(*e.AccessEntryArn, "arn:aws:eks:eu-central-1:123456789012:access-entry/one/user/123456789012/ann/") {
 		t.Errorf("the entry is %+v", e)
 	}
-	listed, err := w.ListAccessEntries(t.Context(), &awseks.ListAccessEntriesInput{ClusterName: &one.Cluster, AssociatedPolicyArn: aws.String(policies + "AmazonEKSViewPolicy")})
+	listed, err := w.ListAccessEntries(t.Context(), &awseks.ListAccessEntriesInput{
+		ClusterName: &one.Cluster, AssociatedPolicyArn: aws.String(policies + "AmazonEKSViewPolicy"),
+	})
 	if got := must(t, listed, err).AccessEntries; !slices.Equal(got, []string{ann}) {
 		t.Errorf("with the policy: %v", got)
 	}
 	associated, err := w.ListAssociatedAccessPolicies(t.Context(), &awseks.ListAssociatedAccessPoliciesInput{ClusterName: &one.Cluster, PrincipalArn: aws.String("arn:aws:iam::123456789012:root")})
-	if got := must(t, associated, err).AssociatedAccessPolicies; len(got) != 1 || *got[0].PolicyArn != policies+"AmazonEKSClusterAdminPolicy" {
+	got := must(t, associated, err).AssociatedAccessPolicies
+	if len(got) != 1 || *got[0].PolicyArn != policies+"AmazonEKSClusterAdminPolicy" {
 		t.Errorf("the creator has %+v", got)
 	}
-	_, err = w.DisassociateAccessPolicy(t.Context(), &awseks.DisassociateAccessPolicyInput{ClusterName: &one.Cluster, PrincipalArn: &ann, PolicyArn: aws.String(policies + "AmazonEKSEditPolicy")})
+	_, err = w.DisassociateAccessPolicy(t.Context(), &awseks.DisassociateAccessPolicyInput{
+		ClusterName: &one.Cluster, PrincipalArn: &ann, PolicyArn: aws.String(policies + "AmazonEKSEditPolicy"),
+	})
 	refused(t, err, "ResourceNotFoundException", "not associated")
 	_, err = w.DeleteAccessEntry(t.Context(), &awseks.DeleteAccessEntryInput{ClusterName: &one.Cluster, PrincipalArn: &ann})
 	must(t, ann, err)

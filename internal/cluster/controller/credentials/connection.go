@@ -23,7 +23,7 @@ const connectionValidity = 7 * 24 * time.Hour
 // Connect returns the cluster's connection, or an outcome that explains why there is none.
 func (c *Credentials) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workload.Cluster, operatorkit.Outcome) {
 	if model.UsesEKS(cluster) {
-		return c.connectEKS(cluster)
+		return c.connectEKS(cluster) //nolint:contextcheck // the connection outlives the reconcile
 	}
 	key, now := client.ObjectKeyFromObject(cluster), c.options.Clock.Now()
 	// Do not use a name in the cluster's DNS zone: the load balancer's own name is available

@@ -67,7 +67,10 @@ func prefixOf(resourceType, attribute string) string {
 
 // verbs are the actions of operations that are not named <service>:<operation><kind>.
 var verbs = map[string]string{
-	"AWS::EC2::Instance/Create": "ec2:RunInstances", "AWS::EC2::Instance/Delete": "ec2:TerminateInstances",
+	// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
+	"AWS::EKS::Cluster/Update":   "eks:UpdateClusterConfig",
+	"AWS::EKS::Nodegroup/Update": "eks:UpdateNodegroupConfig",
+	"AWS::EC2::Instance/Create":  "ec2:RunInstances", "AWS::EC2::Instance/Delete": "ec2:TerminateInstances",
 	"AWS::EC2::EIP/Create": "ec2:AllocateAddress", "AWS::EC2::EIP/Delete": "ec2:ReleaseAddress",
 	"AWS::SNS::Subscription/Create": "sns:Subscribe", "AWS::SNS::Subscription/Delete": "sns:Unsubscribe",
 	"AWS::SNS::Topic/Update": "sns:SetTopicAttributes", "AWS::SQS::Queue/Update": "sqs:SetQueueAttributes",
