@@ -103,6 +103,9 @@ func text(t *testing.T, e hclsyntax.Expression, ctx *hcl.EvalContext) string {
 // that the model returns when the stacks' outputs are known.
 func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		if f.cluster.Spec.ControlPlane.EKS != nil {
+			return // EKS boots its nodes.
+		}
 		t.Helper()
 		p := parse(t, c)
 		ctx := p.evaluation(t, c)
@@ -189,6 +192,9 @@ func TestNoFileOfDataIsMissingOrInTheWay(t *testing.T) {
 // contain.
 func TestSecretsAreUploadedAndStandNowhere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		if f.cluster.Spec.ControlPlane.EKS != nil {
+			return // EKS boots its nodes.
+		}
 		t.Helper()
 		if len(c.Secrets) != len(keys()) {
 			t.Errorf("there are %d secrets of %d", len(c.Secrets), len(keys()))

@@ -131,7 +131,16 @@ func (p *parsed) resolve(known provider, names []string) string {
 	if len(names) < 2 || there[names[0]+"."+names[1]] == nil {
 		return "there is no " + whole
 	}
-	if len(names) > 2 && schema[names[0]].Arguments[names[2]] == "" { // depends_on names none
+	if len(names) <= 2 { // depends_on names none
+		return ""
+	}
+	if inner, isBlock := schema[names[0]].Blocks[names[2]]; isBlock {
+		if last := names[len(names)-1]; len(names) < 4 || inner.Arguments[last] == "" {
+			return whole + " is no attribute of a block"
+		}
+		return ""
+	}
+	if schema[names[0]].Arguments[names[2]] == "" {
 		return names[0] + " has no attribute " + names[2]
 	}
 	return ""

@@ -50,7 +50,7 @@ var eksRows = map[string]*row{
 	},
 	"AWS::EKS::Nodegroup": {
 		// The name has a random end, so that another node group can be made before this one goes.
-		to: "aws_eks_node_group", ref: "node_group_name", finally: nodeGroupName, attributes: map[string]string{"Arn": "arn"},
+		to: "aws_eks_node_group", ref: "node_group_name", tagged: true, finally: nodeGroupName, attributes: map[string]string{"Arn": "arn"},
 		properties: fields{
 			"ClusterName":   argument("cluster_name"),
 			"Version":       argument("version"),
@@ -69,7 +69,7 @@ var eksRows = map[string]*row{
 			"ForceUpdateEnabled": plainly("force_update_version"),
 			"NodeRepairConfig":   inner("node_repair_config", fields{"Enabled": plainly("enabled")}),
 			"Labels":             mapOf("labels"),
-			"Tags":               mapOf("tags"),
+			"Tags":               mergedTags,
 			"Taints": inner("taint", fields{
 				"Key": argument("key"), "Value": argument("value"), "Effect": argument("effect"),
 			}),
@@ -95,17 +95,36 @@ func typesOf(name string) rule {
 // mapOf makes a map an argument.
 func mapOf(name string) rule {
 	return func(t *target, n *template.Node) error {
-		var members []member
-		for _, field := range n.Fields {
-			value, err := t.value(field.Value)
-			if err != nil {
-				return at("."+field.Key, err)
-			}
-			members = append(members, member{field.Key, value})
+		members, err := t.membersOf(n)
+		if err != nil {
+			return err
 		}
 		t.block.set(name, object(members))
 		return nil
 	}
+}
+
+// mergedTags makes a map of tags one with the stack's.
+func mergedTags(t *target, n *template.Node) error {
+	members, err := t.membersOf(n)
+	if err != nil {
+		return err
+	}
+	t.block.set("tags", call("merge", t.commonTags(), object(members)))
+	return nil
+}
+
+// membersOf returns the members of a map.
+func (s *scope) membersOf(n *template.Node) ([]member, error) {
+	var members []member
+	for _, field := range n.Fields {
+		value, err := s.value(field.Value)
+		if err != nil {
+			return nil, at("."+field.Key, err)
+		}
+		members = append(members, member{field.Key, value})
+	}
+	return members, nil
 }
 
 // accessPolicies makes each policy of an access entry a resource of its own.

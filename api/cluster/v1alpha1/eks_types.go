@@ -31,7 +31,7 @@ type EKS struct {
 	SecretsKey string `json:"secretsKey,omitempty"`
 
 	// Support is what happens when the standard support of the Kubernetes version ends: Standard (the
-	// default) lets EKS upgrade the control plane by itself, Extended keeps the version for another
+	// default) lets EKS upgrade the control plane, Extended keeps the version for another
 	// year at a higher price. A change takes effect in place.
 	// https://docs.aws.amazon.com/eks/latest/userguide/view-support-policy.html
 	// +optional

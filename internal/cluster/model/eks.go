@@ -61,7 +61,7 @@ type inapplicable struct {
 }
 
 // checkEKS checks a cluster whose control plane EKS runs: what only slots have is refused, so that
-// nobody relies on it.
+// no user relies on it.
 func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 	cp := spec.ControlPlane
 	for _, one := range []inapplicable{

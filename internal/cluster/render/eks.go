@@ -86,8 +86,8 @@ func digest(text string) string {
 type nodeGroup struct {
 	machine
 
-	// Cluster is the name of the cluster, Version its Kubernetes version.
-	Cluster, Version string
+	// StackName is the name of the stack, Cluster that of the cluster, Version its Kubernetes version.
+	StackName, Cluster, Version string
 	// AMIType and CapacityType are what EKS calls them.
 	AMIType, CapacityType string
 	// InstanceTypes are the instance types.
@@ -136,10 +136,10 @@ func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*
 			PublicAddress: len(g.Subnets) > 0 && g.Subnets[0].Role == v1alpha1.SubnetPublic,
 			Volumes:       []v1alpha1.DataVolume{{Device: eksRootDevice, Volume: g.Spec.RootVolume}},
 			MinSize:       g.Spec.MinSize, MaxSize: g.Spec.MaxSize, Replicas: strconv.Itoa(int(g.Spec.ExpectedNodes())),
-			Tags: named(g.StackName, g.Tags), DiskTags: named(g.StackName, g.DiskTags), Roll: rollOf(g),
+			DiskTags: named(g.StackName, g.DiskTags), Roll: rollOf(g),
 			UserData: rollUserData(g.Spec.Roll),
 		},
-		Cluster: c.Name, Version: c.EKSVersion(), AMIType: amiType(g.Spec.Architecture), CapacityType: "ON_DEMAND",
+		StackName: g.StackName, Cluster: c.Name, Version: c.EKSVersion(), AMIType: amiType(g.Spec.Architecture), CapacityType: "ON_DEMAND",
 		InstanceTypes: g.Spec.InstanceTypes, Labels: tags(g.Labels),
 		Force: g.Rolling.OnDrainTimeout != v1alpha1.DrainAbandon, Repair: !g.Spec.Repair.Disabled,
 	}

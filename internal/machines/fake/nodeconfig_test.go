@@ -91,7 +91,7 @@ func TestInvalidNodeConfigsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzNodeConfig reads any user data without a panic. What is read is complete.
+// FuzzNodeConfig reads any user data without a panic, and completely.
 func FuzzNodeConfig(f *testing.F) {
 	f.Add(nodeConfigText)
 	f.Add(mimed(nodeConfigText, nodeConfigText))

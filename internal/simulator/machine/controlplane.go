@@ -27,8 +27,8 @@ type ControlPlaneSpec struct {
 	Version string
 	// Authenticate returns whose token it is. It returns an error that names why a token is refused.
 	Authenticate func(token string) (KubernetesUser, error)
-	// Authorize reports whether the access policies of a user permit something. What it refuses, the host's
-	// RBAC may permit, and what nodes and system:masters may do is the host's.
+	// Authorize reports whether the access policies of a user permit something. The host's RBAC may permit
+	// more, and decides what nodes and system:masters may do.
 	Authorize func(user KubernetesUser, request KubernetesRequest) bool
 }
 

@@ -418,15 +418,9 @@ resource "aws_eks_node_group" "managed_workers_node_group" {
     aws_subnet.managed_private_subnet_eu_central_1a.id,
     aws_subnet.managed_private_subnet_eu_central_1b.id,
   ]
-  tags = {
-    Name                                  = "managed-workers"
-    "cluster-operator.aws/cluster"        = "managed"
-    "cluster-operator.aws/instance-group" = "managed-workers"
-    "cluster-operator.aws/namespace"      = "default"
-    "cluster-operator.aws/operator"       = "aws-operator"
-    "cluster-operator.aws/role"           = "worker"
-    "kubernetes.io/cluster/managed"       = "owned"
-  }
+  tags = merge(local.managed_workers_tags, {
+    Name = "managed-workers"
+  })
   version = "1.36"
 
   launch_template {
@@ -556,15 +550,9 @@ resource "aws_eks_node_group" "managed_spot_node_group" {
     aws_subnet.managed_private_subnet_eu_central_1a.id,
     aws_subnet.managed_private_subnet_eu_central_1b.id,
   ]
-  tags = {
-    Name                                  = "managed-spot"
-    "cluster-operator.aws/cluster"        = "managed"
-    "cluster-operator.aws/instance-group" = "managed-spot"
-    "cluster-operator.aws/namespace"      = "default"
-    "cluster-operator.aws/operator"       = "aws-operator"
-    "cluster-operator.aws/role"           = "worker"
-    "kubernetes.io/cluster/managed"       = "owned"
-  }
+  tags = merge(local.managed_spot_tags, {
+    Name = "managed-spot"
+  })
   version = "1.36"
 
   launch_template {
