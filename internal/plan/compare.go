@@ -162,6 +162,7 @@ func (r *Resource) explainBundle(parts []string) {
 
 const (
 	typeGroup          = "AWS::AutoScaling::AutoScalingGroup"
+	typeNodegroup      = "AWS::EKS::Nodegroup"
 	typeLaunchTemplate = "AWS::EC2::LaunchTemplate"
 	typeIngress        = "AWS::EC2::SecurityGroupIngress"
 	// latestVersion is an attribute of a launch template that changes with its content:
@@ -205,6 +206,10 @@ var choices = regexp.MustCompile(`^(MixedInstancesPolicy|VPCZoneIdentifier|Launc
 // according to its schema replaces, with the project's update policies, only its instances:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
 func (r *Resource) settle(t *template.Template, rolling *model.Rolling) {
+	if r.Type == typeNodegroup {
+		r.settleNodegroup()
+		return
+	}
 	of := t.Resources[r.LogicalID]
 	if r.Type != typeGroup || of == nil || r.Action != Update && r.Action != MayReplace {
 		return
@@ -221,6 +226,20 @@ func (r *Resource) settle(t *template.Template, rolling *model.Rolling) {
 			r.Rolls = true
 		}
 		p.MayForce = false
+	}
+}
+
+// settleNodegroup decides what a change of a managed node group does. EKS replaces its nodes at another version or
+// launch template, and CloudFormation the whole node group at the properties that its schema names:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-eks-nodegroup.html
+func (r *Resource) settleNodegroup() {
+	r.Rolls = r.Action == Replace
+	for i := range r.Properties {
+		p := &r.Properties[i]
+		name, _, _ := strings.Cut(p.Path, "/")
+		if r.Action == Update && (name == "LaunchTemplate" || name == "Version" || name == "ReleaseVersion") {
+			r.Rolls, p.MayForce = true, false
+		}
 	}
 }
 

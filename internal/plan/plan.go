@@ -153,7 +153,7 @@ type Resource struct {
 	Stateful bool `json:"stateful,omitempty"`
 	// OldResource is what happens to a replaced or deleted resource: Delete, Retain or Snapshot.
 	OldResource string `json:"oldResource,omitempty"`
-	// Rolls is true for an Auto Scaling group whose instances are replaced.
+	// Rolls is true for an Auto Scaling group or a managed node group whose instances are replaced.
 	Rolls bool `json:"rolls,omitempty"`
 	// FitStay is true if only the list of types or subnets changes, so that instances that still
 	// match it stay.
@@ -194,7 +194,7 @@ type Roll struct {
 	// BatchSize is how many are replaced at once, Batches the number of batches.
 	BatchSize int `json:"batchSize"`
 	Batches   int `json:"batches"`
-	// By is the party that replaces them: CloudFormation or the operator.
+	// By is the party that replaces them: CloudFormation, the operator or EKS.
 	By string `json:"by"`
 	// After reports that it begins after the replacement of the control plane's instances.
 	After bool `json:"afterControlPlane,omitempty"`

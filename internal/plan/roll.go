@@ -13,6 +13,7 @@ import (
 const (
 	byCloudFormation = "CloudFormation"
 	byOperator       = "the operator"
+	byEKS            = "EKS"
 )
 
 // The maximum times of a slot's update: the drain hook, then the signal, for the pause time in its
@@ -94,11 +95,17 @@ func groupRoll(s *Subject, upTo bool) Roll {
 			one.Batches, left = 1, left-canary
 		}
 	}
+	managed := s.hasNodegroup()
+	if managed {
+		one.By = byEKS
+	}
 	one.Batches += (left + one.BatchSize - 1) / one.BatchSize
 	if !upTo {
 		one.AtLeast = times(one.Batches, BootAtLeast+r.Pause)
 	}
-	one.AtMost = times(one.Batches, r.SignalTimeout+r.DrainTimeout)
+	if !managed { // EKS has limits of its own.
+		one.AtMost = times(one.Batches, r.SignalTimeout+r.DrainTimeout)
+	}
 	if upTo {
 		one.Assumes = "instances whose type and subnet are still in the definition stay"
 		return one
@@ -109,6 +116,16 @@ func groupRoll(s *Subject, upTo bool) Roll {
 	}
 	one.Assumes = strings.Join(append(assumes, "draining takes no time"), ", ")
 	return one
+}
+
+// hasNodegroup reports whether EKS manages the instances of a group.
+func (s *Subject) hasNodegroup() bool {
+	for _, r := range s.Wanted.Template.Resources {
+		if r.Type == typeNodegroup {
+			return true
+		}
+	}
+	return false
 }
 
 func times(n int, d time.Duration) Duration { return Duration(int64(n) * int64(d)) }

@@ -36,7 +36,7 @@ var measures = map[string][]measure{
 	"AWS::EC2::Volume":      {{"Size", "%s GiB"}, {"VolumeType", "%s"}, {"AvailabilityZone", "%s"}},
 	"AWS::EKS::AccessEntry": {{"PrincipalArn", "%s"}, {"AccessPolicies/*/PolicyArn", "%s"}},
 	"AWS::EKS::Cluster":     {{"Version", "Kubernetes %s"}},
-	"AWS::EKS::Nodegroup": {
+	typeNodegroup: {
 		{"InstanceTypes/*", "%s"}, {"CapacityType", "%s"}, {"ScalingConfig/MinSize", "min %s"}, {"ScalingConfig/MaxSize", "max %s"},
 	},
 	"AWS::ElastiCache::CacheCluster": {

@@ -1,0 +1,147 @@
+package plan_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
+)
+
+// eksEdits are carried out one after the other on one cluster whose control plane EKS runs.
+var eksEdits = []edit{
+	{"the release of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Release = "v1.36.3" }, []string{groupStack}},
+	{"the logs of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Logs = []v1alpha1.EKSLog{v1alpha1.EKSLogAudit}
+	}, nil},
+	{"the support of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Support = v1alpha1.EKSExtended
+	}, nil},
+	{"who may reach EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.AllowedCIDRs = []string{"127.0.0.0/8", "192.0.2.0/24"}
+	}, nil},
+	{"access to EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Access = []v1alpha1.EKSAccess{{Principal: "arn:aws:iam::123456789012:role/developers", Policy: v1alpha1.EKSView}}
+	}, nil},
+	{"more access to EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Access[0].Policy = v1alpha1.EKSAdmin
+	}, nil},
+	{"the sizes of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.MaxSize = 6 }, nil},
+	{"a label of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Labels = map[string]string{"tier": "web"}
+	}, nil},
+	{"a taint of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Taints = []corev1.Taint{{Key: "only", Value: "web", Effect: corev1.TaintEffectPreferNoSchedule}}
+	}, nil},
+	{"the batches of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.RollingUpdate.BatchSize = new(intstr.FromInt32(2))
+	}, nil},
+	{"repair of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Repair.Disabled = true }, nil},
+	{"the root volume of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.RootVolume.SizeGiB = 40
+	}, []string{groupStack}},
+	{"a roll of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Roll = "now" }, []string{groupStack}},
+	{"the instance type of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.InstanceTypes = []string{"m6a.large"}
+	}, []string{groupStack}},
+}
+
+// A plan of a cluster of EKS has the changes that CloudFormation's events report, and says whose nodes are replaced.
+func TestPlanOfEKSMatchesWhatHappens(t *testing.T) {
+	w := newSuite(t)
+	simulatortest.Role(t, simulatortest.Root(w.observer, account, region), "developers", account, "")
+	cluster := &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
+		Spec: v1alpha1.ClusterSpec{
+			Release: "v1.35.8", Region: region,
+			Network: v1alpha1.Network{
+				CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b"}, Topology: v1alpha1.TopologyPrivate,
+			},
+			ControlPlane: v1alpha1.ControlPlane{EKS: &v1alpha1.EKS{}},
+		},
+	}
+	group := &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "default"},
+		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
+	}
+	w.put(w.simulated("v1.35.8"), cluster, group)
+	w.apply("demo")
+	seen := map[string]bool{}
+	w.events(seen)
+	for _, e := range eksEdits {
+		ok := t.Run(e.name, func(t *testing.T) {
+			of := *w
+			of.t = t
+			of.tryEKS(&e, seen)
+		})
+		if !ok {
+			return // The next ones would go by what this one left behind.
+		}
+	}
+}
+
+// tryEKS plans an edit, carries it out, and compares.
+func (w *suite) tryEKS(e *edit, seen map[string]bool) {
+	w.t.Helper()
+	before := w.instances()
+	w.edit("demo", func(c *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup) { e.change(c, groups[0]) })
+	made := w.planWith("demo", plan.Options{ChangeSets: true})
+	if made.Empty() {
+		w.t.Fatal("the plan says that nothing changes")
+	}
+	for i := range made.Stacks {
+		if s := &made.Stacks[i]; len(s.Differences) > 0 {
+			w.t.Errorf("CloudFormation's change set of stack %s differs: %s", s.Name, s.Differences)
+		}
+	}
+	w.apply("demo")
+	happened := w.events(seen)
+	var planned, rolled []string
+	for i := range made.Stacks {
+		s := &made.Stacks[i]
+		if d := cmp.Diff(said(s, happened[s.Name]), happened[s.Name].actions); d != "" {
+			w.t.Errorf("stack %s (-planned +happened):\n%s\n%s", s.Name, d, text(w.t, made))
+		}
+		if slices.ContainsFunc(s.Resources, func(r plan.Resource) bool { return r.Rolls }) {
+			planned = append(planned, s.Name)
+		}
+	}
+	after := w.instances()
+	if !slices.ContainsFunc(before, func(id string) bool { return slices.Contains(after, id) }) {
+		rolled = []string{groupStack}
+	}
+	if !slices.Equal(planned, rolled) || !slices.Equal(e.rolls, rolled) {
+		w.t.Errorf("the nodes of %v were replaced, planned are %v, meant %v\n%s", rolled, planned, e.rolls, text(w.t, made))
+	}
+	if again := w.plan("demo"); !again.Empty() {
+		w.t.Errorf("afterwards there is something left to do:\n%s", text(w.t, again))
+	}
+	goldenText(w.test(), "edit-"+strings.ReplaceAll(e.name, " ", "-")+".txt", text(w.t, made))
+}
+
+// instances returns the IDs of the running instances, sorted.
+func (w *suite) instances() []string {
+	w.t.Helper()
+	out, err := ec2.NewFromConfig(simulatortest.Root(w.observer, account, region)).DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{
+		Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}},
+	})
+	w.must(err)
+	found := map[string]bool{}
+	for i := range out.Reservations {
+		for j := range out.Reservations[i].Instances {
+			found[aws.ToString(out.Reservations[i].Instances[j].InstanceId)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
