@@ -45,6 +45,21 @@ func TestPlanAfterCreationHasNoChanges(t *testing.T) {
 	}
 }
 
+// A ClusterConfig of eksctl becomes a cluster with its nodes, and a plan right after the creation has no changes.
+func TestClusterConfigOfEksctlIsCreated(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	w := newSuite(t)
+	w.put(read(t, "../../examples/eksctl/cluster.yaml")...)
+	w.apply("shop")
+	in := w.input("shop")
+	if c := in.Cluster; c.Spec.ControlPlane.EKS == nil || c.Status.Nodes.Summary != "2/2" || len(w.instances()) != 2 {
+		t.Errorf("the cluster is %+v", c.Status)
+	}
+	if made := w.plan("shop"); !made.Empty() {
+		t.Errorf("the plan is %s", text(t, made))
+	}
+}
+
 // What a new cluster consists of, without asking anybody.
 func TestCreationsArePlannedOffline(t *testing.T) {
 	files, err := filepath.Glob("../../examples/clusters/*.yaml")

@@ -195,7 +195,13 @@ func (w *suite) simulated(name string) *v1alpha1.Release {
 // example returns what is in an example.
 func example(tb testing.TB, file string) []client.Object {
 	tb.Helper()
-	sources, err := manifest.Open([]string{"../../examples/clusters/" + file}, nil)
+	return read(tb, "../../examples/clusters/"+file)
+}
+
+// read returns what is in a file.
+func read(tb testing.TB, path string) []client.Object {
+	tb.Helper()
+	sources, err := manifest.Open([]string{path}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
