@@ -55,10 +55,14 @@ func (s eksAPIStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) opera
 			"The operator does not use the Kubernetes API at %s: %s.", cluster.Status.Endpoint, problem,
 		)).Degraded()
 	}
-	return operatorkit.Wait(outcomes.EventPoll, "APIUnreachable", fmt.Sprintf(
+	waiting := operatorkit.Wait(outcomes.EventPoll, "APIUnreachable", fmt.Sprintf(
 		"The Kubernetes API at %s does not respond: %s. Check that spec.api.allowedCIDRs contains the operator's address, or, with spec.api.access Internal, that the operator's network reaches the VPC.",
 		cluster.Status.Endpoint, strings.TrimSuffix(problem, "."),
 	))
+	if cluster.Status.Version == "" { // The first connection takes a moment.
+		return waiting.WithoutEvent()
+	}
+	return waiting
 }
 
 // EnsureDeleted closes the connection and deletes the kubeconfig, which no longer has a server.

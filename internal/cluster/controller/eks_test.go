@@ -107,6 +107,13 @@ func TestClusterOfEKS(t *testing.T) {
 		status.Nodes.Summary != "2/2" {
 		t.Errorf("the status is %+v", status)
 	}
+	w.eventually("all nodes are up to date", func() error {
+		err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed)
+		if summary := w.managed.Status.Nodes.UpdatedSummary; err == nil && summary != "2/2" {
+			return fmt.Errorf("%s are", summary)
+		}
+		return err
+	})
 	w.hasNoCredentials()
 	before, err := w.nodes()
 	if err != nil || len(before) != 2 {

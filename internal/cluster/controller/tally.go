@@ -59,6 +59,9 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 		}
 	}
 	for i := range groups {
+		if model.UsesEKS(cluster) { // Its nodes have no bundles.
+			count.Updated += groups[i].Status.Nodes.Updated
+		}
 		count.Desired += max(groups[i].Spec.ExpectedNodes(), members[groups[i].Name])
 	}
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
