@@ -24,7 +24,7 @@ var charges = map[string]func(*resource) []part{
 	"AWS::ElasticLoadBalancingV2::LoadBalancer":  (*resource).loadBalancer,
 	"AWS::KMS::Key":                              (*resource).key,
 	"AWS::KMS::ReplicaKey":                       (*resource).key,
-	"AWS::EKS::Cluster":                          usage("control planes of EKS"),
+	"AWS::EKS::Cluster":                          (*resource).controlPlane,
 	"AWS::EKS::Nodegroup":                        (*resource).instances,
 	"AWS::Kinesis::Stream":                       (*resource).stream,
 	"AWS::Lambda::Function":                      usage("calls of Lambda functions"),
@@ -92,6 +92,12 @@ func (r *resource) natGateway() []part {
 		r.priced("hours", "NAT gateway", "NatGateway-Hours", HoursPerMonth),
 		byUsage("data through NAT gateways"),
 	}
+}
+
+// controlPlane: extended support costs more, but only after the standard support of a version has ended:
+// https://aws.amazon.com/eks/pricing/
+func (r *resource) controlPlane() []part {
+	return []part{r.priced("hours", "EKS control plane", "AmazonEKS-Hours:perCluster", HoursPerMonth)}
 }
 
 // endpoint: only gateway endpoints are free. The others are charged by zone, which each subnet is

@@ -52,6 +52,7 @@ func files(t *testing.T) map[string]string {
 		"awskms":            one("awskms", "Encryption Key", "eu-central-1-KMS-Keys", "Keys", "1.0000000000"),
 		"AWSSecretsManager": one("AWSSecretsManager", "Secret", "EUC1-AWSSecretsManager-Secrets", "Secrets", "0.4000000000"),
 		"AmazonDynamoDB":    one("AmazonDynamoDB", "Provisioned IOPS", "EUC1-ReadCapacityUnit-Hrs", "ReadCapacityUnit-Hrs", "0.0001586000"),
+		"AmazonEKS":         one("AmazonEKS", "Compute", "EUC1-AmazonEKS-Hours:perCluster", "Hours", "0.1000000000"),
 		"AmazonKinesis":     one("AmazonKinesis", "Kinesis Streams", "EUC1-Storage-ShardHour", "ShardHour", "0.0180000000"),
 	}
 	served := map[string]string{

@@ -75,6 +75,7 @@ var meters = []meter{
 	{offer: "AWSELB", family: "Load Balancer-Gateway", usage: "LoadBalancerUsage", suffix: "/gateway", units: hours},
 	{offer: "AmazonVPC", usage: "PublicIPv4:InUseAddress", units: hours},
 	{offer: "AmazonVPC", usage: "VpcEndpoint-Hours", units: hours},
+	{offer: "AmazonEKS", family: "Compute", usage: "AmazonEKS-Hours:perCluster", units: hours},
 	{offer: "awskms", usage: "KMS-Keys", units: map[string]float64{"Keys": 1}},
 	{offer: "AWSSecretsManager", usage: "AWSSecretsManager-Secrets", units: map[string]float64{"Secrets": 1}},
 	{offer: "AmazonDynamoDB", family: "Provisioned IOPS", usage: "ReadCapacityUnit-Hrs", units: capacity},
