@@ -51,9 +51,8 @@ func TestClusterConfigOfEksctlIsCreated(t *testing.T) {
 	w := newSuite(t)
 	w.put(read(t, "../../examples/eksctl/cluster.yaml")...)
 	w.apply("shop")
-	in := w.input("shop")
-	if c := in.Cluster; c.Spec.ControlPlane.EKS == nil || c.Status.Nodes.Summary != "2/2" || len(w.instances()) != 2 {
-		t.Errorf("the cluster is %+v", c.Status)
+	if c := w.input("shop").Cluster; c.Spec.ControlPlane.EKS == nil || len(w.instances()) != 2 {
+		t.Errorf("EKS does not run it, or %d instances run", len(w.instances()))
 	}
 	if made := w.plan("shop"); !made.Empty() {
 		t.Errorf("the plan is %s", text(t, made))

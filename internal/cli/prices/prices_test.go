@@ -83,7 +83,7 @@ func run(t *testing.T, args ...string) (out, errOut string, err error) {
 func TestUpdateTakesPricesFromAWSsLists(t *testing.T) {
 	endpoint, file := priceLists(t, files(t)), filepath.Join(t.TempDir(), "prices.yaml")
 	out, errOut, err := run(t, "--region", "eu-central-1,eu-test-9", "--out", file, "--endpoint", endpoint)
-	if err != nil || out != file+": 12 prices of eu-central-1, eu-test-9.\n" {
+	if err != nil || out != file+": 13 prices of eu-central-1, eu-test-9.\n" {
 		t.Fatalf("%s%s, %v", out, errOut, err)
 	}
 	if !strings.Contains(errOut, "AWS has no prices of AmazonEC2 for region eu-test-9.\n") {
@@ -95,7 +95,7 @@ func TestUpdateTakesPricesFromAWSsLists(t *testing.T) {
 	}
 	for _, want := range []string{
 		"LoadBalancerUsage/network: 0.027\n", "PublicIPv4:InUseAddress: 0.005\n", "KMS-Keys: 1\n", "AWSSecretsManager-Secrets: 0.4\n",
-		"ReadCapacityUnit-Hrs: 0.0001586\n", "Storage-ShardHour: 0.018\n", "HostedZone: 0.5\n", "EBS:VolumeP-Throughput.gp3: 0.0476\n",
+		"ReadCapacityUnit-Hrs: 0.0001586\n", "Storage-ShardHour: 0.018\n", "AmazonEKS-Hours:perCluster: 0.1\n", "HostedZone: 0.5\n", "EBS:VolumeP-Throughput.gp3: 0.0476\n",
 		"  source: " + endpoint + "/offers/v1.0/aws/AmazonEC2/20261120000000/eu-central-1/index.json\n", `date: "2026-11-20"`,
 	} {
 		if !strings.Contains(string(text), want) {
