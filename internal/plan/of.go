@@ -561,7 +561,7 @@ func (d *draft) circumstances(p *Plan) {
 	}
 	if was := c.Status.Release; was != "" && was != c.Spec.Release && c.DeletionTimestamp.IsZero() {
 		text := "The cluster moves from Release %s to %s."
-		if len(d.model.Release.Spec.Addons) > 0 {
+		if d.model.EKS() == nil { // It has none of the release.
 			text += " Its addons, which are in no stack, are updated, too."
 		}
 		d.note(text, was, c.Spec.Release)
