@@ -133,7 +133,8 @@ func (w *suite) tryEKS(e *edit, seen map[string]bool) {
 // instances returns the IDs of the running instances, sorted.
 func (w *suite) instances() []string {
 	w.t.Helper()
-	out, err := ec2.NewFromConfig(simulatortest.Root(w.observer, account, region)).DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{
+	api := ec2.NewFromConfig(simulatortest.Root(w.observer, account, region))
+	out, err := api.DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{
 		Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}},
 	})
 	w.must(err)

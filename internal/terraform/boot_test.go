@@ -103,6 +103,7 @@ func text(t *testing.T, e hclsyntax.Expression, ctx *hcl.EvalContext) string {
 // that the model returns when the stacks' outputs are known.
 func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		t.Helper()
 		if f.cluster.Spec.ControlPlane.EKS != nil {
 			return // EKS boots its nodes.
 		}
@@ -192,6 +193,7 @@ func TestNoFileOfDataIsMissingOrInTheWay(t *testing.T) {
 // contain.
 func TestSecretsAreUploadedAndStandNowhere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		t.Helper()
 		if f.cluster.Spec.ControlPlane.EKS != nil {
 			return // EKS boots its nodes.
 		}
