@@ -107,7 +107,6 @@ func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 		if f.cluster.Spec.ControlPlane.EKS != nil {
 			return // EKS boots its nodes.
 		}
-		t.Helper()
 		p := parse(t, c)
 		ctx := p.evaluation(t, c)
 		stored := map[string]string{}
@@ -197,7 +196,6 @@ func TestSecretsAreUploadedAndStandNowhere(t *testing.T) {
 		if f.cluster.Spec.ControlPlane.EKS != nil {
 			return // EKS boots its nodes.
 		}
-		t.Helper()
 		if len(c.Secrets) != len(keys()) {
 			t.Errorf("there are %d secrets of %d", len(c.Secrets), len(keys()))
 		}
