@@ -214,13 +214,13 @@ func TestPublicParametersNameAmazonImages(t *testing.T) {
 	t.Cleanup(sim.Close)
 	config := wiretest.ServeRoot(t, sim.Handler())
 	for parameter, want := range map[string]string{
-		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64":                              "al2023-ami-2023.* arm64 /dev/xvda 8",
-		"/aws/service/ami-amazon-linux-latest/al2023-ami-minimal-kernel-default-x86_64":                     "al2023-ami-minimal-2023.* x86_64 /dev/xvda 8",
-		"/aws/service/bottlerocket/aws-k8s-1.34/arm64/latest/image_id":                                      "bottlerocket-aws-k8s-1.34-arm64-* arm64 /dev/xvda 2 20",
-		"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id":        "amazon-eks-node-al2023-x86_64-standard-1.34-* x86_64 /dev/xvda 20",
-		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-amd64":                              "",
-		"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/release_version": "",
-		"/aws/service/bottlerocket/aws-k8s-1.99/arm64/latest/image_id":                                      "",
+		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64":                       "al2023-ami-2023.* arm64 /dev/xvda 8",
+		"/aws/service/ami-amazon-linux-latest/al2023-ami-minimal-kernel-default-x86_64":              "al2023-ami-minimal-2023.* x86_64 /dev/xvda 8",
+		"/aws/service/bottlerocket/aws-k8s-1.34/arm64/latest/image_id":                               "bottlerocket-aws-k8s-1.34-arm64-* arm64 /dev/xvda 2 20",
+		"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id": "amazon-eks-node-al2023-x86_64-standard-1.34-* x86_64 /dev/xvda 20",
+		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-amd64":                       "",
+		"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/other":    "",
+		"/aws/service/bottlerocket/aws-k8s-1.99/arm64/latest/image_id":                               "",
 	} {
 		named, err := awsssm.NewFromConfig(config).GetParameter(t.Context(), &awsssm.GetParameterInput{Name: &parameter})
 		if want == "" {
