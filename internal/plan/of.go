@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -424,34 +423,6 @@ func (d *draft) slots() error {
 	}
 	d.leaving()
 	return nil
-}
-
-// removedVolumes returns the logical IDs of the etcd volumes of slots by which the control plane shrinks.
-func (d *draft) removedVolumes() []string {
-	var removed []string
-	snapshot := d.model.Spec.ControlPlane.RestoreSnapshot
-	for _, slot := range d.model.Leaving {
-		removed = append(removed, model.EtcdVolumeID(slot.Index, snapshot, slot.EtcdVolumeGeneration))
-	}
-	return removed
-}
-
-// leaving plans the deletion of the slots by which the control plane shrinks, in its order.
-func (d *draft) leaving() {
-	var numbers []string
-	for _, slot := range slices.Backward(d.model.Leaving) {
-		status := record.Find(d.in.Cluster, slot.StackName)
-		if status == nil || status.Status == "" || status.Status == "DELETE_COMPLETE" || d.alone {
-			continue
-		}
-		numbers = append(numbers, strconv.Itoa(slot.Index))
-		d.pending = append(d.pending, pending{subject: len(d.subjects), id: slot.StackName})
-		d.subjects = append(d.subjects, Subject{Name: slot.StackName, Part: Slot, Of: strconv.Itoa(slot.Index)})
-	}
-	if len(numbers) > 0 && d.in.Cluster.DeletionTimestamp.IsZero() {
-		d.note("When the other slots are up to date, these leave etcd and are deleted, one at a time, in this order: %s. Their etcd volumes "+
-			"are deleted last; CloudFormation takes a snapshot of each.", strings.Join(numbers, ", "))
-	}
 }
 
 // sorted returns the instance groups by name.

@@ -83,8 +83,8 @@ func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.P
 	if _, err := release.Set(set); err != nil {
 		return nil, fmt.Errorf("the Release %q needs a resource set that this operator does not have: %w", cluster.Spec.Release, err)
 	}
-	if model.UsesEKS(cluster) {
-		return s.eks, nil
+	if pipeline == s.eks {
+		return pipeline, nil
 	}
 	return s.router.PipelineFor(cluster)
 }

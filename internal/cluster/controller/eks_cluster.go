@@ -74,8 +74,7 @@ func (s eksAPIStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 	return operatorkit.Done()
 }
 
-// eksNodesStep counts the nodes, and records the Release that the control plane runs. It does not
-// repair nodes: EKS does.
+// eksNodesStep counts the nodes. It does not repair them: EKS does.
 type eksNodesStep struct{ *operator }
 
 // Name returns the step's name.
