@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,7 +25,7 @@ func (e *Engine) describeStacks(ctx context.Context, in *awscfn.DescribeStacksIn
 		defer unlock()
 		return &awscfn.DescribeStacksOutput{Stacks: []types.Stack{s.describe()}}, nil
 	}
-	part, next, err := page(e.here(ctx).live(), in.NextToken, pageSize)
+	part, next, err := e.here(ctx).livePage(in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +92,29 @@ func (rev *revision) shownParameters() []types.Parameter {
 		out = append(out, p)
 	}
 	return out
+}
+
+// livePage returns a page of the existing stacks, newest first, and the token of the next page. A token is the number
+// of stacks that are older, so a stack that is created or deleted meanwhile moves no other to another page. As in AWS,
+// the last page can be empty.
+func (sp *space) livePage(token *string) (part []*stack, next *string, err error) {
+	sp.mu.RLock()
+	defer sp.mu.RUnlock()
+	older := len(sp.order)
+	if token != nil {
+		if older, err = strconv.Atoi(*token); err != nil || older < 0 || older > len(sp.order) {
+			return nil, nil, invalid("NextToken is invalid")
+		}
+	}
+	for ; older > 0; older-- {
+		if len(part) == pageSize {
+			return part, aws.String(strconv.Itoa(older)), nil
+		}
+		if s := sp.order[older-1]; sp.byName[s.name] == s {
+			part = append(part, s)
+		}
+	}
+	return part, nil, nil
 }
 
 // live returns the existing stacks, newest first.

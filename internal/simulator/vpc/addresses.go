@@ -126,7 +126,7 @@ func (r *region) associateAddress(in *ec2.AssociateAddressInput) (*ec2.Associate
 		return nil, err
 	case in.PrivateIpAddress != nil && *in.PrivateIpAddress != i.primary.String():
 		return nil, unsupported("privateIpAddress")
-	case r.gatewayOf(i.subnet.vpc) == nil:
+	case i.subnet.vpc.gateway == nil:
 		return nil, wire.Errorf("Gateway.NotAttached", "Network %s is not attached to any internet gateway", i.subnet.vpc.id)
 	case a.to == i:
 		return &ec2.AssociateAddressOutput{AssociationId: aws.String(a.association)}, nil

@@ -127,7 +127,7 @@ func (s *Service) Subnet(account, region, id string) (Subnet, bool) {
 func (r *region) subnetOf(n *subnet) Subnet {
 	return Subnet{
 		ID: n.id, VPCID: n.vpc.id, Account: r.Account, Region: r.Region, Zone: n.zone.name, ZoneID: n.zone.id, CIDR: n.cidr,
-		VPCRange: n.vpc.rangeOf(n.cidr), MapPublicIP: n.mapPublic, InternetGateway: r.gatewayOf(n.vpc) != nil, Free: n.free(),
+		VPCRange: n.vpc.rangeOf(n.cidr), MapPublicIP: n.mapPublic, InternetGateway: n.vpc.gateway != nil, Free: n.free(),
 	}
 }
 

@@ -76,17 +76,11 @@ func (r *region) attachGateway(id, vpcID *string) error {
 	if g.vpc != nil {
 		return wire.Errorf("Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.id, g.vpc.id)
 	}
-	if r.gatewayOf(v) != nil {
+	if v.gateway != nil {
 		return wire.Errorf("InvalidParameterValue", "Network %s already has an internet gateway attached", v.id)
 	}
-	g.vpc = v
+	g.vpc, v.gateway = v, g
 	return nil
-}
-
-// gatewayOf returns the internet gateway of a VPC, or nil.
-func (r *region) gatewayOf(v *vpc) *gateway {
-	g, _ := r.gateways.first(func(g *gateway) bool { return g.vpc == v })
-	return g
 }
 
 // detachGateway detaches a gateway from a VPC without mapped public addresses.
@@ -106,7 +100,7 @@ func (r *region) detachGateway(id, vpcID *string) error {
 			g.vpc.id,
 		)
 	}
-	g.vpc = nil
+	g.vpc.gateway, g.vpc = nil, nil
 	return nil
 }
 

@@ -129,7 +129,7 @@ func supportedNAT(in *ec2.CreateNatGatewayInput) error {
 func (r *region) wireNAT(n *nat, mapped *address, privateIP string) error {
 	if n.public {
 		switch {
-		case r.gatewayOf(n.subnet.vpc) == nil:
+		case n.subnet.vpc.gateway == nil:
 			n.failure, n.reason = "Gateway.NotAttached", "Network "+n.subnet.vpc.id+" has no Internet gateway attached"
 			return nil
 		case mapped.to != nil:

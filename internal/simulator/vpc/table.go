@@ -51,13 +51,14 @@ func (t table[T]) sorted() []T {
 
 // first returns the first resource, by ID, for which fn returns true.
 func (t table[T]) first(fn func(T) bool) (T, bool) {
-	for _, x := range t.sorted() {
-		if fn(x) {
-			return x, true
+	var first T
+	found := false
+	for _, x := range t.byID {
+		if fn(x) && (!found || x.ident() < first.ident()) {
+			first, found = x, true
 		}
 	}
-	var none T
-	return none, false
+	return first, found
 }
 
 // has reports whether fn returns true for any resource.

@@ -23,6 +23,8 @@ type vpc struct {
 	options                        *dhcpOptions
 	// tables are its route tables.
 	tables []*routeTable
+	// gateway is the attached internet gateway, nil without one.
+	gateway *gateway
 }
 
 // block is a range of addresses of a VPC.
@@ -119,7 +121,7 @@ func (r *region) removeVPC(id *string) error {
 		return err
 	}
 	busy := r.subnets.has(func(n *subnet) bool { return n.vpc == v }) ||
-		r.gateways.has(func(g *gateway) bool { return g.vpc == v }) ||
+		v.gateway != nil ||
 		r.egress.has(func(g *egressGateway) bool { return g.vpc == v }) ||
 		r.endpoints.has(func(e *endpoint) bool { return e.vpc == v }) ||
 		slices.ContainsFunc(v.tables, func(t *routeTable) bool { return !t.isMain() }) ||
