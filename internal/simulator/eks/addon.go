@@ -23,6 +23,8 @@ type addon struct {
 	kind  addonKind
 	token *string
 	due   time.Time
+	// conflicts says that it would change what EKS has installed itself, which it may not.
+	conflicts bool
 }
 
 func (c *cluster) addon(name *string) (*addon, error) {
@@ -86,12 +88,19 @@ func (s *Service) createAddon(ctx context.Context, in *eks.CreateAddonInput) (*e
 	if a.Tags == nil {
 		a.Tags = map[string]string{}
 	}
+	standard, _ := kind.choose(*c.Version, "")
+	a.conflicts = c.selfManaged && slices.Contains(selfManaged, name) && in.ResolveConflicts != types.ResolveConflictsOverwrite &&
+		(version != standard || value(in.ConfigurationValues) != "")
 	if err := s.setAddonRoles(c, a, in.PodIdentityAssociations); err != nil {
 		return nil, err
 	}
 	c.addons[name] = a
 	return &eks.CreateAddonOutput{Addon: new(a.Addon)}, nil
 }
+
+// selfManaged are the add-ons that EKS installs in new clusters itself, without managing them.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html#AmazonEKS-CreateCluster-request-bootstrapSelfManagedAddons
+var selfManaged = []string{"coredns", "kube-proxy", "vpc-cni"}
 
 // checkAddon checks the settings of an add-on.
 func (s *Service) checkAddon(c *cluster, configuration, role *string, conflicts types.ResolveConflicts) error {
@@ -150,6 +159,17 @@ func (s *Service) settleAddon(c *cluster, a *addon) {
 	if a.Status == types.AddonStatusDeleting {
 		c.deleteAssociationsOf(a)
 		delete(c.addons, *a.AddonName)
+		return
+	}
+	if a.conflicts {
+		// https://github.com/eksctl-io/eksctl/pull/5880 and https://github.com/aws/amazon-network-policy-controller-k8s/issues/200
+		a.Status = types.AddonStatusCreateFailed
+		a.Health = &types.AddonHealth{Issues: []types.AddonIssue{{
+			Code: types.AddonIssueCodeConfigurationConflict,
+			Message: new("Conflicts found when trying to apply. Will not continue due to resolve conflicts mode. Conflicts:\n" +
+				*a.AddonName + " - .spec.template.spec.containers[name=\"" + *a.AddonName + "\"].image"),
+			ResourceIds: []string{},
+		}}}
 		return
 	}
 	a.Status, a.Health = types.AddonStatusActive, &types.AddonHealth{Issues: []types.AddonIssue{}}

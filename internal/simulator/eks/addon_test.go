@@ -53,7 +53,21 @@ func TestAddons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, create(c.in), "InvalidParameterException", c.message) })
 	}
+	// EKS has installed CoreDNS itself, with other values.
 	must(t, w, create(awseks.CreateAddonInput{AddonName: aws.String("coredns"), ConfigurationValues: aws.String(`{"replicaCount": 2}`)}))
+	if failed := w.untilAddon("coredns", types.AddonStatusCreateFailed); failed.Health.Issues[0].Code != types.AddonIssueCodeConfigurationConflict {
+		t.Errorf("the add-on is %+v", failed)
+	}
+	_, err := w.DeleteAddon(t.Context(), &awseks.DeleteAddonInput{ClusterName: &one.Cluster, AddonName: aws.String("coredns")})
+	must(t, w, err)
+	patience.UntilTrue(t, "the end of the add-on", func() bool {
+		left, err := w.ListAddons(t.Context(), &awseks.ListAddonsInput{ClusterName: &one.Cluster})
+		return len(must(t, left, err).Addons) == 0
+	})
+	must(t, w, create(awseks.CreateAddonInput{
+		AddonName: aws.String("coredns"), ConfigurationValues: aws.String(`{"replicaCount": 2}`),
+		ResolveConflicts: types.ResolveConflictsOverwrite,
+	}))
 	refused(t, create(awseks.CreateAddonInput{AddonName: aws.String("coredns")}), "ResourceInUseException", "Addon already exists.")
 	a := w.untilAddon("coredns", types.AddonStatusDegraded) // without nodes
 	if *a.AddonVersion != "v1.14.3-eksbuild.14" || a.Health.Issues[0].Code != types.AddonIssueCodeInsufficientNumberOfReplicas {

@@ -93,6 +93,12 @@ func (p addonProvider) Update(ctx context.Context, r resource.Request) (result r
 // Stable reports whether an add-on is active or, after a Delete, no longer exists.
 func (p addonProvider) Stable(_ context.Context, r resource.Request) (done bool, err error) {
 	err = p.on(r, func(c *cluster, a *addon) (err error) {
+		if a.Status == types.AddonStatusCreateFailed {
+			// https://github.com/zalando-incubator/kubernetes-on-aws/pull/10377
+			issue := a.Health.Issues[0]
+			return resource.Errorf(resource.NotStabilized, "Addon moved to failed status during Create operation. Code: %s, Message: %s",
+				issue.Code, *issue.Message)
+		}
 		done, err = ended(c, "", *a.AddonName)
 		done = done && a.Status == types.AddonStatusActive
 		return err

@@ -29,6 +29,8 @@ type cluster struct {
 	// administrator.
 	creator   string
 	bootstrap bool
+	// selfManaged says that EKS has installed the add-ons of that name itself.
+	selfManaged bool
 	// due is when the status changes; host is what the host does for it.
 	due  time.Time
 	host *work
@@ -130,7 +132,8 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 		return nil, err
 	}
 	c := &cluster{
-		at: r.Target, creator: creator, due: s.due(), entries: map[string]*accessEntry{}, nodegroups: map[string]*nodegroup{},
+		selfManaged: *or(in.BootstrapSelfManagedAddons, true),
+		at:          r.Target, creator: creator, due: s.due(), entries: map[string]*accessEntry{}, nodegroups: map[string]*nodegroup{},
 		addons: map[string]*addon{}, associations: map[string]*association{},
 	}
 	c.Cluster = types.Cluster{
