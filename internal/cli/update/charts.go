@@ -15,7 +15,11 @@ import (
 // addCharts adds the values of the cluster's Helm charts to the data, for those who install them,
 // and returns the commands that do.
 func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) {
-	charts, err := addons.Wanted(c.Release.Spec.Addons, c.Spec.Addons)
+	released := c.Release.Spec.Addons
+	if c.EKS() != nil { // They are for control planes of slots.
+		released = nil
+	}
+	charts, err := addons.Wanted(released, c.Spec.Addons)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
@@ -55,9 +59,14 @@ func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) 
 
 // sayCharts prints how to install the charts. Install is the command that does, if the cluster has a
 // state.
-func sayCharts(out io.Writer, install string, commands []string) error {
+func sayCharts(out io.Writer, install string, eks bool, commands []string) error {
 	if len(commands) == 0 {
 		return nil
+	}
+	if eks {
+		_, err := fmt.Fprintf(out, "Terraform does not install addons: install them once the API answers, and again when they change:\n  %s\n",
+			strings.Join(commands, "\n  "))
+		return err
 	}
 	if install != "" {
 		install = "  " + install + "\nOr with Helm:\n"

@@ -12,6 +12,9 @@ import (
 // It returns a function that opens a program.
 func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.ReadCloser, error), error) {
 	folder := programs.In(programs.Beside(dir))
+	if in.Cluster.EKS() != nil { // EKS boots the nodes.
+		return nil, nil //nolint:nilnil // no program is opened
+	}
 	architectures := []v1alpha1.Architecture{in.Cluster.ControlPlaneArchitecture}
 	for _, g := range in.Groups {
 		architectures = append(architectures, g.Spec.Architecture)
