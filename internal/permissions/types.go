@@ -197,6 +197,10 @@ var resourceTypes = []resourceType{
 		"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DescribeAccessEntry",
 		"eks:DisassociateAccessPolicy", "eks:ListAssociatedAccessPolicies", "eks:TagResource", "eks:UntagResource", "eks:UpdateAccessEntry",
 	}},
+	{"AWS::EKS::Addon", eksClusters, []string{
+		"eks:CreateAddon", "eks:DeleteAddon", "eks:DescribeAddon", "eks:DescribeUpdate", "eks:TagResource", "eks:UntagResource",
+		"eks:UpdateAddon",
+	}},
 	{"AWS::EKS::Cluster", eksClusters, []string{
 		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "eks:CreateCluster", "eks:DeleteCluster",
 		"eks:DescribeCluster", "eks:DescribeUpdate", "eks:TagResource", "eks:UntagResource", "eks:UpdateClusterConfig",
@@ -208,6 +212,10 @@ var resourceTypes = []resourceType{
 		"ec2:RunInstances", "eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:DescribeNodegroup", "eks:DescribeUpdate", "eks:TagResource",
 		"eks:UntagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion", "iam:CreateServiceLinkedRole", "iam:GetRole",
 		"iam:ListAttachedRolePolicies", "iam:PassRole",
+	}},
+	{"AWS::EKS::PodIdentityAssociation", eksClusters, []string{
+		"eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation", "eks:DescribePodIdentityAssociation", "eks:TagResource",
+		"eks:UntagResource", "eks:UpdatePodIdentityAssociation", "iam:GetRole", "iam:PassRole",
 	}},
 	{"AWS::IAM::InstanceProfile", clusters, []string{
 		"iam:AddRoleToInstanceProfile", "iam:CreateInstanceProfile", "iam:DeleteInstanceProfile", "iam:GetInstanceProfile",

@@ -50,6 +50,8 @@ var free = []string{
 	"AWS::CloudFormation::WaitCondition", "AWS::CloudFormation::WaitConditionHandle",
 	"AWS::EC2::DHCPOptions", "AWS::EC2::InternetGateway", "AWS::EC2::LaunchTemplate", "AWS::EC2::NetworkAcl", "AWS::EC2::NetworkAclEntry",
 	"AWS::EKS::AccessEntry",
+	"AWS::EKS::Addon",
+	"AWS::EKS::PodIdentityAssociation",
 	"AWS::EC2::PlacementGroup", "AWS::EC2::Route", "AWS::EC2::RouteTable", "AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupEgress",
 	"AWS::EC2::SecurityGroupIngress", "AWS::EC2::Subnet", "AWS::EC2::SubnetRouteTableAssociation", "AWS::EC2::VPC",
 	"AWS::EC2::VPCDHCPOptionsAssociation", "AWS::EC2::VPCGatewayAttachment", "AWS::EFS::MountTarget",

@@ -19,7 +19,7 @@ func TestAllRolesAreTried(t *testing.T) {
 	want := map[string]string{
 		"internal/cluster/render/templates/iam.yaml":    "Roles of nodes.",
 		"internal/cluster/render/templates/addons.yaml": "Roles of addons.",
-		"internal/cluster/render/templates/eks.yaml":    "Roles of EKS and its nodes, with policies of AWS only.",
+		"internal/cluster/render/templates/eks.yaml":    "Roles of EKS, its nodes and pods, with policies of AWS or the user only.",
 		"internal/cli/trial/roles.yaml":                 "A role without policies, for the trial of capabilities.",
 	}
 	for kind := range kindsWithRoles {

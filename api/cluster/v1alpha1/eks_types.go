@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/runtime"
+
 // EKS lets Amazon EKS run the control plane: https://docs.aws.amazon.com/eks/latest/userguide/clusters.html.
 // Its Kubernetes version is the minor version of the Cluster's release. Instance groups are managed
 // node groups with Amazon Linux 2023, which EKS replaces and drains. Nodes and the operator reach the
@@ -37,6 +39,90 @@ type EKS struct {
 	// +optional
 	// +kubebuilder:default=Standard
 	Support EKSSupport `json:"support,omitempty"`
+
+	// Addons are add-ons that EKS installs, in a stack of their own, once a node is ready. They replace
+	// what EKS has installed itself. At most 32. A change takes effect in place.
+	// https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Addons []EKSAddon `json:"addons,omitempty"`
+
+	// PodIdentities give pods IAM roles, by EKS Pod Identity. They need the add-on
+	// eks-pod-identity-agent among addons. At most 64. A change takes effect in place, for pods that
+	// are created after it.
+	// https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.html
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +listMapKey=serviceAccount
+	// +kubebuilder:validation:MaxItems=64
+	PodIdentities []EKSPodIdentity `json:"podIdentities,omitempty"`
+}
+
+// EKSAddon is an add-on of EKS.
+type EKSAddon struct {
+	// Name is the name of the add-on in EKS, for example vpc-cni; `aws eks describe-addon-versions`
+	// lists all.
+	// +required
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z_-]*$')",message="write the name of an add-on of EKS, for example aws-ebs-csi-driver"
+	Name string `json:"name"`
+
+	// Version is the version of the add-on, for example v1.20.4-eksbuild.2. If empty, EKS installs its
+	// default for the Kubernetes version, and the add-on stays at that version until you set another:
+	// EKS does not update add-ons.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z.+_-]*$')",message="write a version of the add-on, for example v1.20.4-eksbuild.2"
+	Version string `json:"version,omitempty"`
+
+	// Values are the configuration values of the add-on; `aws eks describe-addon-configuration` shows
+	// their schema. EKS refuses others.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Values *runtime.RawExtension `json:"values,omitempty"`
+}
+
+// EKSPodIdentity gives the pods of a service account an IAM role: an existing one, or one of the
+// cluster's base stack with some policies.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.policies)",message="set either role or policies",fieldPath=".role"
+type EKSPodIdentity struct {
+	// Namespace is the namespace of the service account.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a namespace"
+	Namespace string `json:"namespace"`
+
+	// ServiceAccount is the name of the service account, which need not exist yet.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="write the name of a service account"
+	ServiceAccount string `json:"serviceAccount"`
+
+	// Role is the ARN of an existing role in the cluster's account, which must trust
+	// pods.eks.amazonaws.com to assume it and to tag its sessions.
+	// https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:iam::[0-9]{12}:role/.+$')",message="write the ARN of a role, for example arn:aws:iam::123456789012:role/web"
+	Role string `json:"role,omitempty"`
+
+	// Policies are the ARNs of managed policies. The base stack makes a role with them, for these pods
+	// alone.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.all(p, p.matches('^arn:aws(-cn|-us-gov)?:iam::(aws|[0-9]{12}):policy/.+$'))",message="write ARNs of managed policies, for example arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"
+	Policies []string `json:"policies,omitempty"`
 }
 
 // EKSAccess permits an IAM principal to use the Kubernetes API, by an access entry of EKS.

@@ -20,6 +20,7 @@ func (o *operator) eksClusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		unlessAbandoned{o.cleanupAfterNodes()},
 		driftStep{o},
 		eksAPIStep{o},
+		unlessAbandoned{eksAddonsStep{o}},
 		groupsStep{o},
 		unlessAbandoned{o.cleanupBeforeNodes()},
 		eksNodesStep{o},

@@ -32,7 +32,7 @@ type eksSuite struct {
 	group   *v1alpha1.InstanceGroup
 }
 
-func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *eksSuite {
+func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time.Duration, changes ...func(*eksSuite)) *eksSuite {
 	t.Helper()
 	w := &eksSuite{suite: newSuite(t, simulatedHost(), latency)}
 	w.key = w.least()
@@ -47,6 +47,9 @@ func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time
 	w.managed, w.group = w.aCluster("managed"), w.aGroup("managed-workers", "managed")
 	w.managed.Spec.Release = "v1.35.1"
 	w.managed.Spec.ControlPlane = v1alpha1.ControlPlane{EKS: &v1alpha1.EKS{}}
+	for _, change := range changes {
+		change(w)
+	}
 	w.create(w.managed, w.group)
 	return w
 }

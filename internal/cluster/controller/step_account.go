@@ -142,6 +142,9 @@ func abandonedNote(cluster *v1alpha1.Cluster) string {
 	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
 		names = append(names, model.SlotStackName(cluster.Name, slot))
 	}
+	if model.WantsEKSAddons(cluster) {
+		names = append(names, model.EKSAddonsStackName(cluster.Name))
+	}
 	return fmt.Sprintf(
 		"The following may remain in region %s of the account of %s and are no longer managed: the stacks %s, and resources that the cluster's controllers created.",
 		cluster.Spec.Region,

@@ -53,6 +53,15 @@ func (s driftStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			Owner: s.owner.Slot(cluster, slot, &known), Changed: known.Changed, Status: status, Deployed: s.deployed(ctx, cluster, made),
 		})
 	}
+	if status := record.Find(cluster, model.EKSAddonsStackName(cluster.Name)); status != nil && model.WantsEKSAddons(cluster) {
+		known, err := record.Decode(status)
+		if err != nil {
+			return operatorkit.Fail(err)
+		}
+		checked = append(checked, drift.Stack{
+			Owner: s.owner.EKSAddons(cluster, &known), Changed: known.Changed, Status: status, Deployed: s.deployed(ctx, cluster, render.EKSAddons),
+		})
+	}
 	return s.drifts.Ensure(ctx, cluster, s.targets.Of(cluster), checked)
 }
 

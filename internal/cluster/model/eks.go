@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -34,6 +35,11 @@ var eksServiceRanges = privateRanges[:3]
 // UsesEKS reports whether EKS runs the control plane of a Cluster.
 func UsesEKS(cluster *v1alpha1.Cluster) bool {
 	return cluster != nil && cluster.Spec.ControlPlane.EKS != nil
+}
+
+// WantsEKSAddons reports whether EKS installs add-ons in a Cluster.
+func WantsEKSAddons(cluster *v1alpha1.Cluster) bool {
+	return UsesEKS(cluster) && len(cluster.Spec.ControlPlane.EKS.Addons) > 0
 }
 
 // EKS returns the settings of a control plane that EKS runs, nil for one of slots.
@@ -96,6 +102,7 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 		}
 	}
 	c.checkEKSNetwork(problems)
+	checkIdentities(problems, cp.EKS)
 	for i, access := range cp.EKS.Access {
 		if access.Policy == "" && len(access.Namespaces) > 0 {
 			problems.add(fmt.Sprintf("spec.controlPlane.eks.access[%d].policy", i), "set it, or leave out namespaces",
@@ -104,6 +111,27 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 		if access.Policy == v1alpha1.EKSClusterAdmin && len(access.Namespaces) > 0 {
 			problems.add(fmt.Sprintf("spec.controlPlane.eks.access[%d].namespaces", i), "use the policy Admin, or leave out namespaces",
 				"ClusterAdmin is for the whole cluster")
+		}
+	}
+}
+
+// eksAgent is the add-on that gives pods the credentials of their roles:
+// https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html
+const eksAgent = "eks-pod-identity-agent"
+
+// checkIdentities checks that pods can get their roles.
+func checkIdentities(problems *Problems, of *v1alpha1.EKS) {
+	hasAgent := slices.ContainsFunc(of.Addons, func(a v1alpha1.EKSAddon) bool { return a.Name == eksAgent })
+	if len(of.PodIdentities) > 0 && !hasAgent {
+		problems.add("spec.controlPlane.eks.addons", "add "+eksAgent, "podIdentities need the agent that gives pods their credentials")
+	}
+	for i, addon := range of.Addons {
+		if addon.Values == nil {
+			continue
+		}
+		var values map[string]any
+		if err := json.Unmarshal(addon.Values.Raw, &values); err != nil || values == nil {
+			problems.add(fmt.Sprintf("spec.controlPlane.eks.addons[%d].values", i), "write an object", "the values are not an object")
 		}
 	}
 }

@@ -56,7 +56,8 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 
 // checkGroup checks the group's name and size.
 func (r *Group) checkGroup(problems *Problems, c *Cluster, namespace string) {
-	if !isLabel(r.Name) || slotName.MatchString(strings.TrimPrefix(r.Name, c.Name+"-")) {
+	ofCluster := strings.TrimPrefix(r.Name, c.Name+"-")
+	if !isLabel(r.Name) || slotName.MatchString(ofCluster) || c.EKS() != nil && ofCluster == RoleEKSAddons {
 		problems.add(
 			"metadata.name",
 			"choose a name of lower-case letters, digits and hyphens",

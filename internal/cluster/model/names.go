@@ -31,7 +31,8 @@ const (
 	TagNamespace = v1alpha1.Group + "/namespace"
 	// TagOperator holds the operator's --cluster-name.
 	TagOperator = v1alpha1.Group + "/operator"
-	// TagRole holds the role of an instance: RoleControlPlane, RoleWorker or RoleBastion.
+	// TagRole holds the role of an instance: RoleControlPlane, RoleWorker or RoleBastion. On the stack of
+	// EKS's add-ons it is RoleEKSAddons.
 	TagRole = v1alpha1.Group + "/role"
 	// TagSlot holds the slot's number.
 	TagSlot = v1alpha1.Group + "/slot"
@@ -50,6 +51,8 @@ const (
 	RoleWorker = "worker"
 	// RoleBastion is an instance for SSH.
 	RoleBastion = "bastion"
+	// RoleEKSAddons is not of an instance: it is the stack of the add-ons of EKS.
+	RoleEKSAddons = "eks-addons"
 )
 
 // Labels of nodes that the kubelet sets itself.
@@ -209,6 +212,11 @@ func BaseStackName(cluster string) string { return ShortName(maxStackName, clust
 // SlotStackName returns the name of a slot's stack.
 func SlotStackName(cluster string, slot int) string {
 	return ShortName(maxStackName, cluster, RoleControlPlane, strconv.Itoa(slot))
+}
+
+// EKSAddonsStackName returns the name of the stack of the add-ons that EKS installs.
+func EKSAddonsStackName(cluster string) string {
+	return ShortName(maxStackName, cluster, RoleEKSAddons)
 }
 
 // GroupStackName returns the name of an instance group's stack: the cluster's

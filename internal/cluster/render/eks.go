@@ -3,9 +3,13 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
+	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -74,6 +78,95 @@ func (s *baseScope) EKSAccess() []accessEntry {
 		entries = append(entries, entry)
 	}
 	return entries
+}
+
+// podIdentity is the templates' data of a Pod Identity association.
+type podIdentity struct {
+	v1alpha1.EKSPodIdentity
+
+	// LogicalID is its name in the stack.
+	LogicalID string
+}
+
+// EKSPodIdentities returns the Pod Identity associations. As for access entries, the order of the list
+// changes nothing.
+func (s *baseScope) EKSPodIdentities() []podIdentity {
+	var identities []podIdentity
+	for _, of := range s.EKS().PodIdentities {
+		identities = append(identities, podIdentity{of, logicalID("Pod", of.Namespace, of.ServiceAccount)})
+	}
+	return identities
+}
+
+// logicalID returns a logical ID of its own for a resource with a name of several parts: what is readable of
+// them, and a digest.
+func logicalID(kind string, parts ...string) string {
+	const readable = 100 // a logical ID has at most 255 characters
+	name := camelCase(strings.Join(parts, "-"))
+	return kind + name[:min(len(name), readable)] + digest(strings.Join(parts, "/"))
+}
+
+// camelCase joins the words of a name, of which each begins with a capital letter.
+func camelCase(name string) string {
+	joined := ""
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		joined += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return joined
+}
+
+// kebabCase matches names of which no two have the same form in camel case.
+var kebabCase = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$`)
+
+// addonID returns the logical ID of an add-on, for example VpcCni.
+func addonID(name string) string {
+	if kebabCase.MatchString(name) {
+		return camelCase(name)
+	}
+	return logicalID("", name)
+}
+
+// eksAddon is the templates' data of an add-on.
+type eksAddon struct {
+	// LogicalID is its name in the stack, Values its configuration in JSON, empty for none.
+	LogicalID, Name, Version, Values string
+}
+
+// eksAddonsScope is the data of the template of add-ons.
+type eksAddonsScope struct {
+	Cluster string
+	Addons  []eksAddon
+}
+
+// EKSAddons renders the stack of the add-ons that EKS installs. It is nil if the cluster wants none. It
+// returns an error if values are not an object.
+func EKSAddons(c *model.Cluster) (*Stack, error) {
+	if c.EKS() == nil || len(c.EKS().Addons) == 0 {
+		return nil, nil //nolint:nilnil // nil means that there is none
+	}
+	scope := eksAddonsScope{Cluster: c.Name}
+	for _, of := range c.EKS().Addons {
+		addon := eksAddon{LogicalID: addonID(of.Name), Name: of.Name, Version: of.Version}
+		if of.Values != nil {
+			var values map[string]any
+			if err := json.Unmarshal(of.Values.Raw, &values); err != nil {
+				return nil, fmt.Errorf("the values of add-on %s are not an object: %w", of.Name, err)
+			}
+			text, err := json.Marshal(values) // sorted, so that the order of keys changes nothing
+			if err != nil {
+				return nil, fmt.Errorf("write the values of add-on %s: %w", of.Name, err)
+			}
+			addon.Values = string(text)
+		}
+		scope.Addons = append(scope.Addons, addon)
+	}
+	t, err := assemble(fmt.Sprintf("Kubernetes cluster %s: add-ons of EKS", c.Name), &scope, "eksaddons.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("render the add-ons of cluster %s: %w", c.Name, err)
+	}
+	tags := maps.Clone(c.Tags)
+	tags[model.TagRole] = model.RoleEKSAddons
+	return &Stack{Name: model.EKSAddonsStackName(c.Name), Template: t, Tags: tags, OwnerTags: ownerTags(model.TagRole)}, nil
 }
 
 // digest returns a short digest of a text in the form of logical IDs.

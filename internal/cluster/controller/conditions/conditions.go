@@ -21,6 +21,7 @@ const (
 	Nodes        = "NodesReady"
 	Updated      = "NodesUpdated"
 	Addons       = "AddonsReady"
+	EKSAddons    = "EKSAddonsReady"
 	Certificates = "CertificatesValid"
 	EtcdSpace    = "EtcdHasSpace"
 	Deprecated   = "ReleaseDeprecated"

@@ -48,6 +48,20 @@ func (o Operator) Slot(cluster *v1alpha1.Cluster, slot int, known *record.Stack)
 	}
 }
 
+// EKSAddonsTags returns the tags that prove that a stack is that of the Cluster's EKS add-ons.
+func (o Operator) EKSAddonsTags(cluster *v1alpha1.Cluster) map[string]string {
+	tags := o.ClusterTags(cluster)
+	tags[model.TagRole] = model.RoleEKSAddons
+	return tags
+}
+
+// EKSAddons returns the required owner of the stack of EKS's add-ons.
+func (o Operator) EKSAddons(cluster *v1alpha1.Cluster, known *record.Stack) stack.Owner {
+	return stack.Owner{
+		Name: model.EKSAddonsStackName(cluster.Name), StackID: known.StackID, Tags: o.EKSAddonsTags(cluster), AdoptFrom: AdoptFrom(cluster),
+	}
+}
+
 // GroupTags returns the tags that prove that a stack is the group's.
 func (o Operator) GroupTags(group *v1alpha1.InstanceGroup) map[string]string {
 	return map[string]string{
