@@ -9,9 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -37,6 +39,26 @@ var eksEdits = []edit{
 	{"more access to EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 		c.Spec.ControlPlane.EKS.Access[0].Policy = v1alpha1.EKSAdmin
 	}, nil},
+	{"the first add-ons of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Addons = []v1alpha1.EKSAddon{{Name: "eks-pod-identity-agent"}, {Name: "kube-proxy"}}
+	}, nil},
+	{"the version and values of an add-on of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Addons[0] = v1alpha1.EKSAddon{
+			Name: "eks-pod-identity-agent", Version: "v1.4.0-eksbuild.2", Values: &runtime.RawExtension{Raw: []byte(`{"priorityClassName":"a"}`)},
+		}
+	}, nil},
+	{"a role of pods in EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.PodIdentities = []v1alpha1.EKSPodIdentity{{
+			Namespace: "default", ServiceAccount: "web", Policies: []string{"arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"},
+		}}
+	}, nil},
+	{"another role of pods in EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.PodIdentities[0].Policies = nil
+		c.Spec.ControlPlane.EKS.PodIdentities[0].Role = podRole
+	}, nil},
+	{"fewer add-ons of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.Addons, c.Spec.ControlPlane.EKS.PodIdentities = c.Spec.ControlPlane.EKS.Addons[:1], nil
+	}, nil},
 	{"the sizes of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.MaxSize = 6 }, nil},
 	{"a label of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.Labels = map[string]string{"tier": "web"}
@@ -61,6 +83,7 @@ var eksEdits = []edit{
 func TestPlanOfEKSMatchesWhatHappens(t *testing.T) {
 	w := newSuite(t)
 	simulatortest.Role(t, simulatortest.Root(w.observer, account, region), "developers", account, "")
+	w.podRole()
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
 		Spec: v1alpha1.ClusterSpec{
@@ -89,6 +112,27 @@ func TestPlanOfEKSMatchesWhatHappens(t *testing.T) {
 			return // The next ones would go by what this one left behind.
 		}
 	}
+
+	// The stack of the last add-on is deleted, and its events with it.
+	w.edit("demo", func(c *v1alpha1.Cluster, _ []*v1alpha1.InstanceGroup) { c.Spec.ControlPlane.EKS.Addons = nil })
+	goldenText(t, "edit-no-add-ons-of-EKS.txt", text(t, w.plan("demo")))
+	w.apply("demo")
+	if again := w.plan("demo"); !again.Empty() {
+		t.Errorf("afterwards there is something left to do:\n%s", text(t, again))
+	}
+}
+
+// podRole is the ARN of a role that pods in EKS may have.
+const podRole = "arn:aws:iam::" + account + ":role/web"
+
+// podRole creates it.
+func (w *suite) podRole() {
+	w.t.Helper()
+	_, err := iam.NewFromConfig(simulatortest.Root(w.observer, account, region)).CreateRole(w.t.Context(), &iam.CreateRoleInput{
+		RoleName: aws.String("web"), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[
+			{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`),
+	})
+	w.must(err)
 }
 
 // tryEKS plans an edit, carries it out, and compares.

@@ -121,6 +121,9 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	if err := d.groups(); err != nil {
 		return nil, err
 	}
+	if err := d.eksAddons(); err != nil {
+		return nil, err
+	}
 	if err := d.fetch(ctx); err != nil {
 		return nil, err
 	}
@@ -198,8 +201,8 @@ func (d *draft) refuseUnoffered(ctx context.Context, p *Plan) {
 // rendered stacks ([Render]). The name of the output follows.
 const OutputMark = "output:"
 
-// Render renders the stacks of a cluster without a comparison: the base stack, slots and groups in
-// their order. Parameters that are outputs of the base stack have a placeholder ([OutputMark]). It
+// Render renders the stacks of a cluster without a comparison: the base stack, slots, groups and EKS's
+// add-ons in their order. Parameters that are outputs of the base stack have a placeholder ([OutputMark]). It
 // returns the errors of [Of].
 func Render(ctx context.Context, in Input, o Options) ([]Subject, error) {
 	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir), alone: true}
@@ -221,7 +224,10 @@ func Render(ctx context.Context, in Input, o Options) ([]Subject, error) {
 	if err := d.slots(); err != nil {
 		return nil, err
 	}
-	return d.subjects, d.groups()
+	if err := d.groups(); err != nil {
+		return nil, err
+	}
+	return d.subjects, d.eksAddons()
 }
 
 // Resolve returns the resolved cluster and its instance groups by name, without rendering them. It

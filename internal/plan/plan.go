@@ -41,6 +41,8 @@ const (
 	Slot Part = "Slot"
 	// Group is an instance group.
 	Group Part = "InstanceGroup"
+	// EKSAddons are the add-ons that EKS installs.
+	EKSAddons Part = "EKSAddons"
 	// Service is the stack of an object such as a DynamoDB or an SQSQueue.
 	Service Part = "Service"
 )

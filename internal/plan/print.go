@@ -96,6 +96,8 @@ func (s *Stack) title() string {
 		return "slot " + s.Of + " of the control plane"
 	case Group:
 		return "instance group " + s.Of
+	case EKSAddons:
+		return "add-ons of EKS"
 	case Service:
 		return s.Of
 	}

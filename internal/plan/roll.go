@@ -36,7 +36,7 @@ func (p *Plan) roll(subjects []Subject) {
 			slots = append(slots, s.Name)
 		case Group:
 			groups = append(groups, groupRoll(s, p.Stacks[i].fitStay()))
-		case Base, Service: // Nothing replaces their instances.
+		case Base, EKSAddons, Service: // Nothing replaces their instances.
 		}
 	}
 	var first, behind Duration

@@ -297,17 +297,33 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 	return nil
 }
 
-// nodeGroups adds the stacks of instance groups that EKS manages.
+// nodeGroups adds the stacks of instance groups that EKS manages, and that of the add-ons that need their nodes.
 func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
+	after := []string{m.scopes[0].resources["Cluster"].address}
 	for _, g := range in.Groups {
 		stack, err := render.Group(in.Cluster, g, outputs, "")
 		if err != nil {
 			return err //nolint:wrapcheck // it says which stack cannot be rendered
 		}
-		if _, err := m.add(stack, false); err != nil {
+		s, err := m.add(stack, false)
+		if err != nil {
 			return err
 		}
+		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
+			if stack.Template.Resources[id].Type == "AWS::EKS::Nodegroup" {
+				after = append(after, s.resources[id].address)
+			}
+		}
 	}
+	addons, err := render.EKSAddons(in.Cluster)
+	if addons == nil || err != nil {
+		return err //nolint:wrapcheck // it names the add-on
+	}
+	s, err := m.add(addons, false)
+	if err != nil {
+		return err
+	}
+	s.before = after
 	return nil
 }
 

@@ -48,6 +48,25 @@ var eksRows = map[string]*row{
 			"AccessPolicies":   accessPolicies,
 		},
 	},
+	"AWS::EKS::PodIdentityAssociation": {
+		to: "aws_eks_pod_identity_association", ref: "association_arn", tagged: true, attributes: map[string]string{"AssociationId": "association_id"},
+		properties: fields{
+			"ClusterName":    argument("cluster_name"),
+			"Namespace":      argument("namespace"),
+			"ServiceAccount": argument("service_account"),
+			"RoleArn":        argument("role_arn"),
+		},
+	},
+	"AWS::EKS::Addon": {
+		to: "aws_eks_addon", ref: "addon_name", tagged: true, finally: afterNodeGroups, attributes: map[string]string{"Arn": "arn"},
+		properties: fields{
+			"ClusterName":         argument("cluster_name"),
+			"AddonName":           argument("addon_name"),
+			"AddonVersion":        argument("addon_version"),
+			"ConfigurationValues": argument("configuration_values"),
+			"ResolveConflicts":    both("resolve_conflicts_on_create", "resolve_conflicts_on_update"),
+		},
+	},
 	"AWS::EKS::Nodegroup": {
 		// The name has a random end, so that another node group can be made before this one goes.
 		to: "aws_eks_node_group", ref: "node_group_name", tagged: true, finally: nodeGroupName, attributes: map[string]string{"Arn": "arn"},
@@ -75,6 +94,19 @@ var eksRows = map[string]*row{
 			}),
 		},
 	},
+}
+
+// both makes a value two arguments.
+func both(one, other string) rule {
+	return func(t *target, n *template.Node) error {
+		return errors.Join(argument(one)(t, n), argument(other)(t, n))
+	}
+}
+
+// afterNodeGroups lets add-ons wait for the nodes on which their pods run.
+func afterNodeGroups(t *target) error {
+	t.of.after = append(t.of.after, t.before...)
+	return nil
 }
 
 // typesOf makes a list of objects with a Type a list of texts.

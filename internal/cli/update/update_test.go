@@ -92,6 +92,29 @@ func TestTheConfigurationIsWrittenAndThenUnchanged(t *testing.T) {
 	}
 }
 
+// EKS boots the nodes and has the keys, so a cluster of EKS needs no nodeup, no CA and no charts of the release.
+func TestTheConfigurationOfEKSIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	out, err := run(t, "managed", "-f", examples+"eks.yaml", "--aws-account-id", "123456789012", "--out", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := files(t, dir)
+	for _, want := range []string{"aws_eks_cluster", "aws_eks_node_group", "aws_eks_addon", "aws_eks_pod_identity_association"} {
+		if !strings.Contains(written["kubernetes.tf"], `resource "`+want+`" `) {
+			t.Errorf("kubernetes.tf has no %s", want)
+		}
+	}
+	for name := range written {
+		if strings.Contains(name, "nodeup") {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if strings.Contains(out, "helm") || strings.Contains(out, "s3://") {
+		t.Errorf("it says %s", out)
+	}
+}
+
 func TestFilesNoLongerPartOfTheClusterAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for name, contents := range map[string]string{"main.tf": "# A user's.\n", "values.json": "{}"} {

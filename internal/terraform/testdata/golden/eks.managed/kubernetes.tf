@@ -104,6 +104,18 @@ resource "aws_eks_cluster" "managed" {
   ]
 }
 
+resource "aws_eks_pod_identity_association" "managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145" {
+  cluster_name    = aws_eks_cluster.managed.name
+  namespace       = "kube-system"
+  role_arn        = aws_iam_role.managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145.arn
+  service_account = "ebs-csi-controller-sa"
+  tags            = local.managed_tags
+
+  depends_on = [
+    aws_iam_role_policy_attachment.managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145_amazon_ebscsi_driver_policy,
+  ]
+}
+
 resource "aws_iam_openid_connect_provider" "managed_issuer" {
   client_id_list = ["sts.amazonaws.com"]
   tags           = local.managed_tags
@@ -118,6 +130,15 @@ resource "aws_iam_role" "managed_control_plane" {
   })
 }
 
+resource "aws_iam_role" "managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145" {
+  assume_role_policy = file("${path.module}/data/managed/aws_iam_role.managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145.assume_role_policy.json")
+  description        = "Pods of service account kube-system/ebs-csi-controller-sa of cluster managed"
+  name_prefix        = "managed-PodKubeSystemEbsCsiC-6ef7379f-"
+  tags = merge(local.managed_tags, {
+    "cluster-operator.aws/role" = "pod"
+  })
+}
+
 resource "aws_iam_role" "managed_worker" {
   assume_role_policy = file("${path.module}/data/managed/aws_iam_role.managed_worker.assume_role_policy.json")
   name_prefix        = "managed-WorkerRole-"
@@ -129,6 +150,11 @@ resource "aws_iam_role" "managed_worker" {
 resource "aws_iam_role_policy_attachment" "managed_control_plane_amazon_eks_cluster_policy" {
   policy_arn = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
   role       = aws_iam_role.managed_control_plane.name
+}
+
+resource "aws_iam_role_policy_attachment" "managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145_amazon_ebscsi_driver_policy" {
+  policy_arn = "arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"
+  role       = aws_iam_role.managed_pod_kube_system_ebs_csi_controller_sa_8ca_520051145.name
 }
 
 resource "aws_iam_role_policy_attachment" "managed_worker_amazon_ec2_container_registry_pull_only" {
@@ -658,6 +684,60 @@ resource "aws_launch_template" "managed_spot" {
       "kubernetes.io/cluster/managed"       = "owned"
     }
   }
+}
+
+# Kubernetes cluster managed: add-ons of EKS
+locals {
+  managed_eks_addons_tags = {
+    "cluster-operator.aws/cluster"   = "managed"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "eks-addons"
+    "kubernetes.io/cluster/managed"  = "owned"
+  }
+}
+
+resource "aws_eks_addon" "managed_eks_addons_aws_ebs_csi_driver" {
+  addon_name                  = "aws-ebs-csi-driver"
+  cluster_name                = "managed"
+  configuration_values        = "{\"controller\":{\"replicaCount\":1}}"
+  resolve_conflicts_on_create = "OVERWRITE"
+  resolve_conflicts_on_update = "OVERWRITE"
+  tags                        = local.managed_eks_addons_tags
+
+  depends_on = [
+    aws_eks_cluster.managed,
+    aws_eks_node_group.managed_spot_node_group,
+    aws_eks_node_group.managed_workers_node_group,
+  ]
+}
+
+resource "aws_eks_addon" "managed_eks_addons_eks_pod_identity_agent" {
+  addon_name                  = "eks-pod-identity-agent"
+  cluster_name                = "managed"
+  resolve_conflicts_on_create = "OVERWRITE"
+  resolve_conflicts_on_update = "OVERWRITE"
+  tags                        = local.managed_eks_addons_tags
+
+  depends_on = [
+    aws_eks_cluster.managed,
+    aws_eks_node_group.managed_spot_node_group,
+    aws_eks_node_group.managed_workers_node_group,
+  ]
+}
+
+resource "aws_eks_addon" "managed_eks_addons_vpc_cni" {
+  addon_name                  = "vpc-cni"
+  cluster_name                = "managed"
+  resolve_conflicts_on_create = "OVERWRITE"
+  resolve_conflicts_on_update = "OVERWRITE"
+  tags                        = local.managed_eks_addons_tags
+
+  depends_on = [
+    aws_eks_cluster.managed,
+    aws_eks_node_group.managed_spot_node_group,
+    aws_eks_node_group.managed_workers_node_group,
+  ]
 }
 
 output "cluster_certificate_authority_data" {
