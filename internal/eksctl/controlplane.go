@@ -69,32 +69,15 @@ func logsOf(p *translation.Part) []v1alpha1.EKSLog {
 	return enabled
 }
 
-// installed are the addons that EKS installs in every cluster.
-// https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html
-var installed = []string{"vpc-cni", "coredns", "kube-proxy"}
-
-// addons says what becomes of EKS's addons.
-func (c *cluster) addons() {
-	for _, p := range c.spec.Sections("addons", addonFields) {
-		name := p.Text("name")
-		if slices.Contains(installed, strings.ToLower(name)) {
-			p.Note("name", translation.Info, "EKS installs it, in its default version")
-		} else {
-			p.Note("name", translation.Warning, "it is not installed: add its Helm chart to spec.addons")
-			for _, entry := range p.Value.Entries { // they are settings of what is not installed
-				p.Use(entry.Key)
-			}
-		}
-		p.Finish()
-	}
-}
-
 // iam translates what the roles of nodes and of the control plane have.
 func (c *cluster) iam() {
 	to := &c.result.Spec.IAM
 	p := c.spec.Section("iam", iamFields)
 	if p != nil {
 		to.PermissionsBoundary = p.Text("serviceRolePermissionsBoundary")
+		for _, one := range p.Sections("podIdentityAssociations", podIdentityFields) {
+			c.podIdentity(one)
+		}
 	}
 	for _, g := range c.groups {
 		g.iam(to)

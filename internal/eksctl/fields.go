@@ -17,12 +17,13 @@ func danger(why string, unless ...string) translation.Rule { return translation.
 
 // Reasons that several fields have.
 const (
-	ownChart   = "it is not installed: add its Helm chart to spec.addons"
-	ownRole    = "the operator creates the roles of the control plane and of the nodes"
-	onlyIPv4   = "pods and services have IPv4 addresses"
-	ofEKS      = "EKS has no such setting for node groups that it manages"
-	ownIssuer  = "the cluster has an IAM identity provider: create the roles of service accounts, for example as IAMRole objects"
-	noOutposts = "the cluster would run in a region and not on the outpost: leave it out if that is acceptable"
+	ownChart    = "it is not installed: add its Helm chart to spec.addons"
+	ownIdentity = "its pods get no role of their own: add podIdentities to spec.controlPlane.eks"
+	ownRole     = "the operator creates the roles of the control plane and of the nodes"
+	onlyIPv4    = "pods and services have IPv4 addresses"
+	ofEKS       = "EKS has no such setting for node groups that it manages"
+	ownIssuer   = "add podIdentities to spec.controlPlane.eks, with the add-on eks-pod-identity-agent, or create roles that trust the cluster's IAM identity provider"
+	noOutposts  = "the cluster would run in a region and not on the outpost: leave it out if that is acceptable"
 )
 
 // clusterFields are those of ClusterConfig.
@@ -78,23 +79,30 @@ var (
 		"username":        warning("the user name is the one that EKS chooses: bind groups to roles, not this name"),
 	}
 	addonFields = translation.Fields{
-		"attachPolicy": warning(ownRole), "attachPolicyARNs": warning(ownRole),
-		"configurationValues": warning("EKS's defaults apply"),
-		"name":                taken,
-		"namespaceConfig":     warning("EKS's defaults apply"), "owners": info("it only selects the addon"),
-		"permissionsBoundary":               info(ownRole),
-		"podIdentityAssociations":           warning("it uses the role of the nodes"),
-		"publishers":                        info("it only selects the addon"),
-		"resolveConflicts":                  info("there are no conflicts in a new cluster"),
-		"serviceAccountRoleARN":             warning("it uses the role of the nodes"),
-		"tags":                              info("it has no resource in AWS"),
-		"types":                             info("it only selects the addon"),
-		"useDefaultPodIdentityAssociations": info("it uses the role of the nodes", "false"),
-		"version":                           info("EKS chooses the version"),
-		"wellKnownPolicies":                 warning(ownRole),
+		"attachPolicy": warning(ownIdentity), "attachPolicyARNs": warning(ownIdentity), "configurationValues": taken, "name": taken,
+		"namespaceConfig": warning("EKS's default namespace applies"), "owners": info("it only selects the add-on"),
+		"permissionsBoundary":               info("all roles have the boundary of the cluster"),
+		"podIdentityAssociations":           taken,
+		"publishers":                        info("it only selects the add-on"),
+		"resolveConflicts":                  info("the add-on replaces what EKS has installed itself"),
+		"serviceAccountRoleARN":             warning(ownIdentity),
+		"tags":                              info("it has the tags of the cluster"),
+		"types":                             info("it only selects the add-on"),
+		"useDefaultPodIdentityAssociations": warning(ownIdentity, "false"),
+		"version":                           taken,
+		"wellKnownPolicies":                 warning(ownIdentity),
+	}
+	podIdentityFields = translation.Fields{
+		"createServiceAccount": warning("the operator creates no service accounts: let the application's manifests do it", "false"),
+		"disableSessionTags":   warning("sessions have EKS's tags", "false"), "namespace": taken,
+		"permissionPolicy": warning("make a managed policy of it, and name that in policies"), "permissionPolicyARNs": taken,
+		"permissionsBoundaryARN": info("all roles have the boundary of the cluster"), "roleARN": taken,
+		"roleName": info("CloudFormation names the role"), "serviceAccountName": taken, "tags": info("it has the tags of the cluster"),
+		"targetRoleARN":     warning("pods have no roles of other accounts: let the role assume it"),
+		"wellKnownPolicies": warning("name managed policies in policies"),
 	}
 	addonsFields = translation.Fields{
-		"autoApplyPodIdentityAssociations": info("addons use the role of the nodes", "false"),
+		"autoApplyPodIdentityAssociations": warning(ownIdentity, "false"),
 		"disableDefaultAddons":             danger("EKS would install its network, DNS and proxy anyway: leave it out, and remove them afterwards", "false"),
 	}
 	autoModeFields = translation.Fields{
@@ -110,7 +118,7 @@ var (
 	endpointFields = translation.Fields{"privateAccess": taken, "publicAccess": taken}
 	iamFields      = translation.Fields{
 		"fargatePodExecutionRoleARN": info("there is no Fargate"), "fargatePodExecutionRolePermissionsBoundary": info("there is no Fargate"),
-		"podIdentityAssociations": warning("create them yourself, with the addon of EKS Pod Identity"),
+		"podIdentityAssociations": taken,
 		"serviceAccounts":         warning(ownIssuer), "serviceRoleARN": warning(ownRole), "serviceRolePermissionsBoundary": taken,
 		"vpcResourceControllerPolicy": info("pods have no security groups of their own"),
 		"withOIDC":                    info("the cluster always has an IAM identity provider", "true"),

@@ -19,7 +19,7 @@ var tables = map[string]translation.Fields{
 	"NodeGroupIAM": nodeIAMFields, "NodeGroupInstancesDistribution": distributionFields, "NodeGroupNodeRepairConfig": repairFields,
 	"NodeGroupSGs": securityFields, "NodeGroupSSH": sshFields, "NodeGroupTaint": taintFields, "NodeGroupUpdateConfig": updateFields,
 	"PrivateCluster": privateFields, "SecretsEncryption": encryptionFields, "UpgradePolicy": upgradeFields,
-	"ZonalShiftConfig": zonalFields, "IAMIdentityMapping": mappingFields,
+	"ZonalShiftConfig": zonalFields, "IAMIdentityMapping": mappingFields, "PodIdentityAssociation": podIdentityFields,
 }
 
 func TestEveryFieldOfEksctlHasARule(t *testing.T) {
