@@ -28,6 +28,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 	"github.com/aws-operator/aws-operator/internal/state"
 	mapping "github.com/aws-operator/aws-operator/internal/terraform"
 )
@@ -75,14 +76,61 @@ var allowed = []difference{
 // show, so that there is nothing to compare.
 var unread = []string{"AWS::IAM::OIDCProvider"}
 
+// eksAllowed are those of a cluster whose control plane EKS runs.
+var eksAllowed = []difference{
+	{"AWS::EKS::Cluster", `(Arn|CertificateAuthorityData|ClusterSecurityGroupId|EncryptionConfigKeyArn|Endpoint|Id|OpenIdConnectIssuerUrl)`, "AWS generates a part of it."},
+	{"AWS::EKS::AccessEntry", `AccessEntryArn`, "AWS generates a part of it."},
+	{"AWS::EKS::Addon", `Arn`, "AWS generates a part of it."},
+	{"AWS::EKS::PodIdentityAssociation", `Association(Arn|Id)`, "AWS generates a part of it."},
+	{"AWS::EKS::Nodegroup", `Arn|Id|NodegroupName|LaunchTemplate\.Name`, "Both generate the suffix."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateName`, "Both generate the suffix."},
+	{
+		"AWS::EC2::LaunchTemplate",
+		`TagSpecifications\[launch-template\]\..*`,
+		"The simulator's CloudFormation sets the stack's tags on it; AWS's does not, as for other clusters.",
+	},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.NetworkInterfaces\[0\]\.Groups\[0\]`, "EKS makes the security group."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.NetworkInterfaces\[0\]\.NetworkCardIndex`, "The provider sets 0, which is AWS's default."},
+	{"AWS::IAM::Role", `RoleId`, "AWS generates it."},
+}
+
+// otherAccount is the account in which CloudFormation creates the cluster.
+const otherAccount = "210987654321"
+
+// principals is the account of the principals of an example.
+const principals = "111122223333"
+
 // TestCloudFormationAndTerraformMakeTheSameCluster creates a cluster in two accounts from the same
 // manifest, by CloudFormation and by Terraform, and compares all resources, property by property,
 // as CloudFormation would read them.
 func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
-	c := newCloud(t)
-	manifest := local(t, "private-three-slots")
-	const name, other = "private", "210987654321"
+	newCloud(t).compare("private-three-slots", "private", allowed)
+}
 
+// TestCloudFormationAndTerraformMakeTheSameClusterOfEKS does the same for a cluster whose control plane EKS runs, whose
+// plan is then empty, and destroys it.
+func TestCloudFormationAndTerraformMakeTheSameClusterOfEKS(t *testing.T) {
+	c := newCloud(t)
+	config := c.config()
+	config.Credentials = credentials.NewStaticCredentialsProvider(principals, "secret", "")
+	for _, role := range []string{"developers", "platform"} {
+		simulatortest.Role(t, config, role, principals, "")
+	}
+	applied := c.compare("eks", "managed", eksAllowed)
+	applied.unchanged()
+	applied.destroy()
+}
+
+// compare creates the cluster of an example by Terraform and by CloudFormation, and compares. It returns Terraform's.
+func (c *cloud) compare(example, name string, allowed []difference) *terraform {
+	c.t.Helper()
+	t := c.t
+	manifest := local(t, example)
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, manifest, strings.ReplaceAll(string(text), account, principals)) // neither of the two
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "state")
 	c.command(replace.Command(), "-f", manifest, "--state", kept)
@@ -91,22 +139,13 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 	applied.apply()
 
 	c.use()
-	t.Setenv("AWS_ACCESS_KEY_ID", other)
+	t.Setenv("AWS_ACCESS_KEY_ID", otherAccount)
 	c.command(
-		apply.Command(),
-		"-f",
-		manifest,
-		"--state",
-		filepath.Join(t.TempDir(), "state"),
-		"--nodeup-dir",
-		programs(t),
-		"--poll",
-		"200ms",
-		"--yes",
+		apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes",
 	)
 
 	resources := slices.DeleteFunc(resourcesOf(t, kept, name), func(r mapping.Resource) bool { return slices.Contains(unread, r.Type) })
-	byTerraform, byCloudFormation := c.byTerraform(applied, resources), c.byCloudFormation(other, resources)
+	byTerraform, byCloudFormation := c.byTerraform(applied, resources), c.byCloudFormation(otherAccount, resources)
 	used := map[int]bool{}
 	for i, r := range resources {
 		want, got := flat(byCloudFormation[i]), flat(byTerraform[i])
@@ -116,19 +155,11 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 			if want[property] == got[property] {
 				continue
 			}
-			if at := meant(r, property); at >= 0 {
+			if at := meant(allowed, r, property); at >= 0 {
 				used[at] = true
 				continue
 			}
-			t.Errorf(
-				"%s/%s (%s): %s\n  CloudFormation: %s\n  Terraform:      %s",
-				r.Stack,
-				r.LogicalID,
-				r.Type,
-				property,
-				want[property],
-				got[property],
-			)
+			t.Errorf("%s/%s (%s): %s\n  CloudFormation: %s\n  Terraform:      %s", r.Stack, r.LogicalID, r.Type, property, want[property], got[property])
 		}
 	}
 	for i, d := range allowed {
@@ -137,6 +168,7 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 		}
 	}
 	t.Logf("compared %d resources", len(resources))
+	return applied
 }
 
 // local returns the file of an example with a release without charts, which would be downloaded
@@ -164,7 +196,7 @@ func local(t *testing.T, name string) string {
 }
 
 // meant returns the index of the allowed difference, or -1.
-func meant(r mapping.Resource, property string) int {
+func meant(allowed []difference, r mapping.Resource, property string) int {
 	return slices.IndexFunc(allowed, func(d difference) bool {
 		return d.kind == r.Type && regexp.MustCompile("^(?:"+d.property+")$").MatchString(property)
 	})
@@ -256,6 +288,12 @@ func (c *cloud) byTerraform(p *terraform, resources []mapping.Resource) []any {
 			ids[i] = fmt.Sprint(of["route_table_id"], "|", of["destination_cidr_block"])
 		case "AWS::EC2::VPCGatewayAttachment":
 			ids[i] = fmt.Sprint("IGW|", of["vpc_id"])
+		case "AWS::EKS::AccessEntry":
+			ids[i] = fmt.Sprint(of["principal_arn"], "|", of["cluster_name"])
+		case "AWS::EKS::Addon":
+			ids[i] = fmt.Sprint(of["cluster_name"], "|", of["addon_name"])
+		case "AWS::EKS::Nodegroup":
+			ids[i] = fmt.Sprint(of["cluster_name"], "/", of["node_group_name"])
 		default:
 			ids[i] = fmt.Sprint(of[r.Ref])
 		}
