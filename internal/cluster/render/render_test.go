@@ -199,6 +199,13 @@ func (f fixture) stacks(t *testing.T, r *v1alpha1.Release) []*render.Stack {
 		}
 		stacks = append(stacks, s)
 	}
+	addons, err := render.EKSAddons(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if addons != nil {
+		stacks = append(stacks, addons)
+	}
 	for _, s := range stacks {
 		valid(t, s)
 	}
