@@ -74,6 +74,7 @@ func TestWhatCannotBeIsRefusedWithTheRemedy(t *testing.T) {
 	cases = append(cases, releaseRefusals()...)
 	cases = append(cases, fleetRefusals()...)
 	cases = append(cases, nodeSetupRefusals()...)
+	cases = append(cases, eksRefusals()...)
 	for _, c := range cases {
 		t.Run(c.reason, func(t *testing.T) {
 			obj := s.object(t, c.manifest, c.with)

@@ -530,33 +530,6 @@ func machineRefusals() []refusal {
 			`supported values: "gp3", "io2"`,
 		},
 		{
-			"EKS later", cluster, "", "spec: {controlPlane: {eks: {}}}",
-			"eks cannot be added or removed: create a new cluster",
-		},
-		{
-			"another key for Secrets", cluster,
-			`spec: {controlPlane: {eks: {secretsKey: "arn:aws:kms:eu-central-1:123456789012:key/one"}}}`,
-			`spec: {controlPlane: {eks: {secretsKey: "arn:aws:kms:eu-central-1:123456789012:key/two"}}}`,
-			"secretsKey cannot change: create a new cluster",
-		},
-		{
-			"not the ARN of a key", cluster, "spec: {controlPlane: {eks: {secretsKey: mine}}}", "",
-			"write the ARN of a KMS key, for example arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
-		},
-		{
-			"not a principal of EKS", cluster, "spec: {controlPlane: {eks: {access: [{principal: me}]}}}", "",
-			"write the ARN of a role or a user, for example arn:aws:iam::123456789012:role/developers",
-		},
-		{
-			"a group of Kubernetes itself", cluster,
-			`spec: {controlPlane: {eks: {access: [{principal: "arn:aws:iam::123456789012:role/a", groups: ["system:masters"]}]}}}`, "",
-			"EKS reserves groups that begin with system: use another name, or a policy",
-		},
-		{
-			"an unknown log", cluster, "spec: {controlPlane: {eks: {logs: [Kubelet]}}}", "",
-			`spec.controlPlane.eks.logs[0]: Unsupported value: "Kubelet"`,
-		},
-		{
 			"the etcd volume shrinks", cluster, "spec: {controlPlane: {etcdVolume: {sizeGiB: 40}}}",
 			"spec: {controlPlane: {etcdVolume: {sizeGiB: 30}}}",
 			"a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it",

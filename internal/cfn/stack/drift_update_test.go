@@ -51,7 +51,10 @@ func TestUpdateIsCheckedOnlyWithFreeBudget(t *testing.T) {
 			t.Fatal("the update was not sent")
 		})
 		d.desired.DriftCheck = nil
-		d.is(stack.Ready)
+		d.object.until(stack.Ready, func() (stack.Result, error) {
+			d.clock.Step(10 * time.Second) // Without an event, the engine polls when its time has come.
+			return d.ensure()
+		})
 		return sent, calls
 	}
 	sent, calls := update(2)
