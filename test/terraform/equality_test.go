@@ -141,7 +141,8 @@ func (c *cloud) compare(example, name string, allowed []difference) *terraform {
 	c.use()
 	t.Setenv("AWS_ACCESS_KEY_ID", otherAccount)
 	c.command(
-		apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes",
+		apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t),
+		"--poll", "200ms", "--yes",
 	)
 
 	resources := slices.DeleteFunc(resourcesOf(t, kept, name), func(r mapping.Resource) bool { return slices.Contains(unread, r.Type) })

@@ -166,7 +166,9 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	for _, line := range priceOf(prices, in.Cluster.Region, configuration).Text() {
 		cmd.PrintErrln(line)
 	}
-	return errors.Join(report(out, f.out, name, done, configuration.Elsewhere), sayCharts(out, f.install(name), in.Cluster.EKS() != nil, charts))
+	return errors.Join(
+		report(out, f.out, name, done, configuration.Elsewhere), sayCharts(out, f.install(name), in.Cluster.EKS() != nil, charts),
+	)
 }
 
 // install returns the command that installs the cluster's addons, "" without a state.

@@ -48,7 +48,7 @@ func (w *eksSuite) addons() []string {
 	return out.Addons
 }
 
-// EKS installs add-ons once nodes are ready, changes and removes them, and all is gone in the end.
+// EKS installs add-ons once nodes are ready, changes and removes them, and deletes all of it with the list.
 func TestAddonsOfEKS(t *testing.T) {
 	w := newEKSSuite(t, nil, (*eksSuite).withAddons)
 	w.condition(w.managed, "EKSAddonsReady", metav1.ConditionTrue, "StackReady")
@@ -56,7 +56,9 @@ func TestAddonsOfEKS(t *testing.T) {
 	if is, values, err := w.addon("coredns"); err != nil || !strings.HasPrefix(is, "ACTIVE v1.") || values != `{"replicaCount":1}` {
 		t.Errorf("coredns is %s with %s: %v", is, values, err)
 	}
-	found, err := w.eks().ListPodIdentityAssociations(t.Context(), &eks.ListPodIdentityAssociationsInput{ClusterName: aws.String("managed")})
+	found, err := w.eks().ListPodIdentityAssociations(t.Context(), &eks.ListPodIdentityAssociationsInput{
+		ClusterName: aws.String("managed"),
+	})
 	if err != nil || len(found.Associations) != 1 || aws.ToString(found.Associations[0].ServiceAccount) != "ebs-csi-controller-sa" {
 		t.Errorf("the associations are %v: %v", found, err)
 	}
@@ -74,7 +76,7 @@ func TestAddonsOfEKS(t *testing.T) {
 
 	// None are wanted.
 	w.patch(w.managed, `{"spec":{"controlPlane":{"eks":{"addons":null,"podIdentities":null}}}}`)
-	w.eventually("the stack is gone, and the status forgets it", func() error {
+	w.eventually("the stack is deleted, and the status forgets it", func() error {
 		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed); err != nil {
 			return err
 		}

@@ -59,7 +59,8 @@ func (s driftStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			return operatorkit.Fail(err)
 		}
 		checked = append(checked, drift.Stack{
-			Owner: s.owner.EKSAddons(cluster, &known), Changed: known.Changed, Status: status, Deployed: s.deployed(ctx, cluster, render.EKSAddons),
+			Owner: s.owner.EKSAddons(cluster, &known), Changed: known.Changed, Status: status,
+			Deployed: s.deployed(ctx, cluster, render.EKSAddons),
 		})
 	}
 	return s.drifts.Ensure(ctx, cluster, s.targets.Of(cluster), checked)

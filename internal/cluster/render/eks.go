@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -108,12 +107,17 @@ func logicalID(kind string, parts ...string) string {
 
 // camelCase joins the words of a name, of which each begins with a capital letter.
 func camelCase(name string) string {
-	joined := ""
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		joined += strings.ToUpper(word[:1]) + word[1:]
+	var joined strings.Builder
+	for _, word := range notAlphanumeric.Split(name, -1) {
+		if word != "" {
+			joined.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
 	}
-	return joined
+	return joined.String()
 }
+
+// notAlphanumeric matches what logical IDs cannot have.
+var notAlphanumeric = regexp.MustCompile(`[^0-9A-Za-z]+`)
 
 // kebabCase matches names of which no two have the same form in camel case.
 var kebabCase = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$`)
