@@ -111,6 +111,15 @@ func TestRolloutStopsAtTheFirstFailureAndGoesBack(t *testing.T) {
 	if message := w.rolledOut("letters", "False", "RolloutPaused"); !strings.Contains(message, "4 of 4 objects are not ready with revision") {
 		t.Errorf("the message is %q", message)
 	}
+	// A shard may learn of the revision after the one that says so.
+	w.eventually("new objects use the second revision", func() error {
+		w.objectsOf("Letter", "probe")
+		defer w.delete("Letter", "probe")
+		if template := w.template("Letter", "probe"); !strings.Contains(template, `"DelaySeconds":2`) {
+			return fmt.Errorf("the template is %s", template)
+		}
+		return nil
+	})
 	w.objectsOf("Letter", "e")
 	w.has("Letter", `"DelaySeconds":1`, "a", "b", "c", "d")
 	w.has("Letter", `"DelaySeconds":2`, "e")
