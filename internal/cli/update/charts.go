@@ -15,11 +15,7 @@ import (
 // addCharts adds the values of the cluster's Helm charts to the data, for those who install them,
 // and returns the commands that do.
 func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) {
-	released := c.Release.Spec.Addons
-	if c.EKS() != nil { // They are for control planes of slots.
-		released = nil
-	}
-	charts, err := addons.Wanted(released, c.Spec.Addons)
+	charts, err := addons.Wanted(c.Release.Spec.Addons, c.Spec.Addons)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
 	}

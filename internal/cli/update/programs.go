@@ -11,10 +11,10 @@ import (
 // findPrograms finds the programs of the cluster's instances, and adds their hashes to the input.
 // It returns a function that opens a program.
 func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.ReadCloser, error), error) {
-	folder := programs.In(programs.Beside(dir))
 	if in.Cluster.EKS() != nil { // EKS boots the nodes.
 		return nil, nil //nolint:nilnil // no program is opened
 	}
+	folder := programs.In(programs.Beside(dir))
 	architectures := []v1alpha1.Architecture{in.Cluster.ControlPlaneArchitecture}
 	for _, g := range in.Groups {
 		architectures = append(architectures, g.Spec.Architecture)

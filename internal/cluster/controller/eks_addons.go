@@ -91,9 +91,7 @@ func (s eksAddonsStep) remove(ctx context.Context, cluster *v1alpha1.Cluster, st
 	}
 	outcome := s.EnsureDeleted(ctx, cluster)
 	if outcome.IsDone() {
-		cluster.Status.Stacks = slices.DeleteFunc(cluster.Status.Stacks, func(one v1alpha1.StackStatus) bool {
-			return one.Name == model.EKSAddonsStackName(cluster.Name)
-		})
+		record.Forget(cluster, status.Name)
 	}
 	return outcome
 }

@@ -190,8 +190,7 @@ func forgetLeft(cluster *v1alpha1.Cluster, resolved *model.Cluster) {
 		return
 	}
 	for slot := len(resolved.Slots); slot < model.MostSlots; slot++ {
-		name := model.SlotStackName(cluster.Name, slot)
-		cluster.Status.Stacks = slices.DeleteFunc(cluster.Status.Stacks, func(one v1alpha1.StackStatus) bool { return one.Name == name })
+		record.Forget(cluster, model.SlotStackName(cluster.Name, slot))
 	}
 }
 

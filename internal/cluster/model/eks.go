@@ -102,7 +102,7 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 		}
 	}
 	c.checkEKSNetwork(problems)
-	checkIdentities(problems, cp.EKS)
+	checkEKSAddons(problems, cp.EKS)
 	for i, access := range cp.EKS.Access {
 		if access.Policy == "" && len(access.Namespaces) > 0 {
 			problems.add(fmt.Sprintf("spec.controlPlane.eks.access[%d].policy", i), "set it, or leave out namespaces",
@@ -119,8 +119,8 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 // https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html
 const eksAgent = "eks-pod-identity-agent"
 
-// checkIdentities checks that pods can get their roles.
-func checkIdentities(problems *Problems, of *v1alpha1.EKS) {
+// checkEKSAddons checks that add-ons have valid values, and that the one for the roles of pods is there if any has one.
+func checkEKSAddons(problems *Problems, of *v1alpha1.EKS) {
 	hasAgent := slices.ContainsFunc(of.Addons, func(a v1alpha1.EKSAddon) bool { return a.Name == eksAgent })
 	if len(of.PodIdentities) > 0 && !hasAgent {
 		problems.add("spec.controlPlane.eks.addons", "add "+eksAgent, "podIdentities need the agent that gives pods their credentials")

@@ -1,6 +1,10 @@
 package record
 
-import "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+import (
+	"slices"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
 
 // Find returns a stack's entry in a Cluster's status, nil if it has none.
 func Find(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
@@ -19,4 +23,9 @@ func FindOrAdd(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	}
 	cluster.Status.Stacks = append(cluster.Status.Stacks, v1alpha1.StackStatus{Name: name})
 	return &cluster.Status.Stacks[len(cluster.Status.Stacks)-1]
+}
+
+// Forget removes a stack's entry from a Cluster's status.
+func Forget(cluster *v1alpha1.Cluster, name string) {
+	cluster.Status.Stacks = slices.DeleteFunc(cluster.Status.Stacks, func(one v1alpha1.StackStatus) bool { return one.Name == name })
 }
