@@ -118,6 +118,9 @@ func (s *shards) serve(ctx context.Context, opts Options, part operatorkit.Shard
 	opts.MetricsAddress, opts.ProbeAddress, opts.ProfilingAddress, opts.LeaderElect = "", "", "", false
 	var err error
 	if one.manager, err = New(ctx, opts); err != nil {
+		if ctx.Err() != nil {
+			return nil // The shard was given up before it was served.
+		}
 		return err
 	}
 	s.set(part.Index, &one)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,6 +43,8 @@ const (
 	// metricsOf and probesOf are those with its addresses.
 	metricsOf = "AWS_OPERATOR_TEST_METRICS"
 	probesOf  = "AWS_OPERATOR_TEST_PROBES"
+	// stalls is the variable of a replica whose API server does not answer requests whose path ends in it.
+	stalls = "AWS_OPERATOR_TEST_STALLS"
 )
 
 func TestMain(m *testing.M) {
@@ -61,6 +65,9 @@ func runReplica(kubeconfig string) error {
 		return fmt.Errorf("load %s: %w", kubeconfig, err)
 	}
 	config.QPS = -1
+	if path := os.Getenv(stalls); path != "" {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return stalled{path, next} })
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return operator.Run(ctx, operator.Options{
@@ -68,6 +75,21 @@ func runReplica(kubeconfig string) error {
 		Shards: 3, LeaderElectionNamespace: metav1.NamespaceDefault,
 		MetricsAddress: os.Getenv(metricsOf), ProbeAddress: os.Getenv(probesOf),
 	})
+}
+
+// stalled are requests of which some are not answered.
+type stalled struct {
+	path string
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s stalled) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(request.URL.Path, s.path) {
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	}
+	return s.next.RoundTrip(request) //nolint:wrapcheck // of a transport
 }
 
 // replicas are the processes of one test's operator.
@@ -298,5 +320,27 @@ func TestReplicasShareObjects(t *testing.T) {
 	counts := s.operations()
 	if counts["CREATE_IN_PROGRESS"] != queues || counts["UPDATE_IN_PROGRESS"] != queues || len(counts) != 2 {
 		t.Errorf("the operations are %v, want one creation and one update of each of %d stacks", counts, queues)
+	}
+}
+
+// A replica that gives up a shard before it has read the shard's objects, or anything at all, as when others start while
+// the API server is slow, keeps running.
+func TestReplicaGivesUpShardsThatItHasNotRead(t *testing.T) {
+	for name, path := range map[string]string{
+		"its objects are not read": "/sqsqueues", "nothing is read": "/namespaces/kube-system",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newReplicaSuite(t)
+			s.startWith(stalls + "=" + path)
+			s.awaitHolders(1)
+			first := s.holders()[0]
+			s.start()
+			s.awaitHolders(2)
+			s.start()
+			s.awaitHolders(3)
+			if !slices.Contains(s.holders(), first) {
+				t.Errorf("the slow replica %s has lost all shards: %v", first, s.holders())
+			}
+		})
 	}
 }

@@ -107,9 +107,10 @@ func (r *Replica) Joined() bool { return r.joined.Load() }
 
 // Run serves until the context ends, and then gives up all shards. It returns an error if a shard ended although it was
 // wanted, or did not end when its Lease was lost: the process must end then.
-func (r *Replica) Run(ctx context.Context) error {
-	ctx, r.fail = context.WithCancelCause(ctx)
-	defer r.fail(nil)
+func (r *Replica) Run(process context.Context) error {
+	ctx, fail := context.WithCancelCause(process)
+	r.fail = fail
+	defer fail(nil)
 	var holding sync.WaitGroup
 	for shard := range r.options.Shards {
 		holding.Go(func() {
@@ -122,7 +123,8 @@ func (r *Replica) Run(ctx context.Context) error {
 	}
 	r.divideForever(ctx)
 	holding.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+	// The error of a shard may be that of a call that was canceled.
+	if err := context.Cause(ctx); process.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err //nolint:wrapcheck // a cause of this package
 	}
 	return nil

@@ -221,6 +221,19 @@ func TestShardsWaitForALeader(t *testing.T) {
 	r.stop()
 }
 
+// The process must end with a shard that fails, whatever the error is. If it went on, it would serve nothing.
+func TestFailedShardEndsTheReplica(t *testing.T) {
+	s := newSuite(t)
+	one := replicas.New(replicas.Options{
+		Client: s.client(&replica{}), Namespace: s.namespace, Name: "aws-operator-blue", Identity: "a", Shards: 2,
+		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
+		Serve: func(context.Context, operatorkit.Shard) error { return fmt.Errorf("ask AWS: %w", context.Canceled) },
+	})
+	if err := one.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ask AWS") {
+		t.Errorf("the replica ended with %v", err)
+	}
+}
+
 // TestLostAnswerDoesNotEndAReplica tests that a replica renews its Lease although it does not know that it did so before.
 func TestLostAnswerDoesNotEndAReplica(t *testing.T) {
 	s := newSuite(t)
