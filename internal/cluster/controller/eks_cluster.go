@@ -46,7 +46,7 @@ func (s eksAPIStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) opera
 	if connection == nil {
 		return outcome
 	}
-	reachable, problem := connection.Reachable()
+	reachable, problem := responds(ctx, cluster, connection)
 	switch {
 	case reachable:
 		return outcome

@@ -101,6 +101,35 @@ func (w *suite) seen(call string) <-chan struct{} {
 	return done
 }
 
+// An operator that starts connects to the clusters anew. What it says of a healthy cluster does not change meanwhile.
+func TestRestartDoesNotChangeTheStatusOfAHealthyCluster(t *testing.T) {
+	w := newSuite(t, simulatedHost(), nil)
+	w.start()
+	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+	w.create(cluster, group)
+	w.complete(account, region, demoStacks...)
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	w.condition(group, "Ready", metav1.ConditionTrue, "")
+	w.stop()
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	before, consoles := cluster.DeepCopy(), w.sim.Calls()["ec2/GetConsoleOutput"]
+	reconciled, _ := w.reconciles()
+	w.start()
+	w.eventually("the operator has reconciled the cluster", func() error {
+		if now, _ := w.reconciles(); now <= reconciled {
+			return errStill
+		}
+		return nil
+	})
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	if cluster.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the operator wrote the status:%s\nbefore:%s", describeConditions(cluster.Status.Conditions), describeConditions(before.Status.Conditions))
+	}
+	if now := w.sim.Calls()["ec2/GetConsoleOutput"]; now != consoles {
+		t.Errorf("the operator read %d consoles", now-consoles)
+	}
+}
+
 // The operator is restarted repeatedly while it creates and deletes a cluster.
 func TestRestartsDuringCreationAndDeletion(t *testing.T) {
 	w := newSuite(t, simulatedHost(), func(string, string) time.Duration { return 20 * time.Millisecond })

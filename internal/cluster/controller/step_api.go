@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/repair"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -35,7 +39,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if connection == nil {
 		return outcome
 	}
-	reachable, problem := connection.Reachable()
+	reachable, problem := responds(ctx, cluster, connection)
 	if reachable {
 		return outcome
 	}
@@ -58,6 +62,18 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 		)).Degraded()
 	}
 	return stalled
+}
+
+// answerWithin is how long a reconcile waits for the first response over a new connection.
+const answerWithin = 2 * time.Second
+
+// responds reports whether a cluster's API responds, and if not, why. It waits for the first response over a new
+// connection if the API responded over the last one: an operator that starts must not say otherwise meanwhile.
+func responds(ctx context.Context, cluster *v1alpha1.Cluster, connection *workload.Cluster) (reachable bool, problem string) {
+	if meta.IsStatusConditionTrue(cluster.Status.Conditions, conditions.API) {
+		connection.Await(ctx, answerWithin)
+	}
+	return connection.Reachable()
 }
 
 // unreachable returns the outcome for an API that does not respond.

@@ -39,6 +39,9 @@ type Cluster struct {
 	stop      context.CancelFunc
 	done      chan struct{}
 
+	answered func()        // closes the next
+	attempts chan struct{} // closed when it is known whether the API responds
+
 	mu        sync.RWMutex
 	reachable bool
 	problem   string
@@ -79,7 +82,9 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	if err != nil {
 		return nil, fmt.Errorf("create a client of cluster %s: %w", key, err)
 	}
+	attempts := make(chan struct{})
 	return &Cluster{
+		answered: sync.OnceFunc(func() { close(attempts) }), attempts: attempts,
 		key: key, config: config, core: core, transport: transport, owner: owner,
 		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
 		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{},
@@ -138,6 +143,18 @@ func (c *Cluster) Reachable() (bool, string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.reachable, c.problem
+}
+
+// Await waits until it is known whether the API responds, for a limited time. Only a new connection does not
+// know that.
+func (c *Cluster) Await(ctx context.Context, most time.Duration) {
+	timer := c.owner.options.Clock.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-c.attempts:
+	case <-timer.C():
+	case <-ctx.Done():
+	}
 }
 
 // SilentFor returns how long the API has not responded, 0 if it does. A new connection counts from its
@@ -203,6 +220,7 @@ func (c *Cluster) setReachable(reachable bool, err error) {
 	}
 	c.reachable, c.refused, c.problem = reachable, refused, why
 	c.mu.Unlock()
+	c.answered()
 	if changed {
 		c.owner.publish(Change{Cluster: c.key, Whole: true})
 	}
