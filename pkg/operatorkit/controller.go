@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -19,7 +20,8 @@ import (
 
 // Priorities in the work queue. A user waits for the effect of an edit, and an
 // enqueued object is usually about to become ready, so both overtake new
-// objects. The initial list after a start comes last.
+// objects. After a start, the objects that were ready come last, and the others
+// in turn with new ones.
 const (
 	priorityEdit     = 100
 	priorityEnqueued = 50
@@ -64,6 +66,13 @@ func (r *Reconciler[T]) Enqueue(key types.NamespacedName) {
 	if q := r.queue.Load(); q != nil && r.concerns(key) {
 		enqueue(*q, priorityEnqueued, reconcile.Request{NamespacedName: key})
 	}
+}
+
+// isReady reports whether the last reconcile of an object completed, and nobody
+// has edited it since.
+func isReady(obj client.Object) bool {
+	ready := FindCondition(obj, ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == obj.GetGeneration() && !isDeleting(obj)
 }
 
 // Owned returns a source that enqueues the controlling owner, of the owner's
@@ -111,7 +120,7 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 				return
 			}
 			priority := priorityNormal
-			if e.IsInInitialList {
+			if e.IsInInitialList && isReady(e.Object) {
 				priority = priorityStart
 			}
 			enqueue(q, priority, requestFor(e.Object))
