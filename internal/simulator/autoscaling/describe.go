@@ -104,15 +104,14 @@ func (s *Service) describeInstances(
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := map[string]types.AutoScalingInstanceDetails{}
+	type instance struct {
+		group  *group
+		member *member
+	}
+	found := map[string]instance{}
 	add := func(g *group, m *member) {
 		if m != nil && m.id != "" {
-			found[m.id] = types.AutoScalingInstanceDetails{
-				AutoScalingGroupName: &g.name, InstanceId: &m.id, AvailabilityZone: aws.String(m.zone),
-				InstanceType:   wire.Optional(m.instanceType),
-				LifecycleState: aws.String(string(m.state)), HealthStatus: aws.String(strings.ToUpper(m.health())),
-				ProtectedFromScaleIn: aws.Bool(m.protected), LaunchTemplate: m.template(g),
-			}
+			found[m.id] = instance{g, m}
 		}
 	}
 	for _, id := range in.InstanceIds {
@@ -139,7 +138,13 @@ func (s *Service) describeInstances(
 	}
 	out := &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: []types.AutoScalingInstanceDetails{}, NextToken: next}
 	for _, id := range ids {
-		out.AutoScalingInstances = append(out.AutoScalingInstances, found[id])
+		g, m := found[id].group, found[id].member
+		out.AutoScalingInstances = append(out.AutoScalingInstances, types.AutoScalingInstanceDetails{
+			AutoScalingGroupName: &g.name, InstanceId: &m.id, AvailabilityZone: aws.String(m.zone),
+			InstanceType:   wire.Optional(m.instanceType),
+			LifecycleState: aws.String(string(m.state)), HealthStatus: aws.String(strings.ToUpper(m.health())),
+			ProtectedFromScaleIn: aws.Bool(m.protected), LaunchTemplate: m.template(g),
+		})
 	}
 	return out, nil
 }
