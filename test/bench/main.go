@@ -32,8 +32,10 @@ func main() {
 	dir := flag.String("profiles", "", "the folder for Go profiles of the measurements of objects, clusters and memory; none by default")
 	flag.Parse()
 	// This process simulates AWS and the machines. They are not measured, so they may use more
-	// memory and collect garbage less often.
-	debug.SetGCPercent(300)
+	// memory and collect garbage less often, unless memory is short.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	b := &bench{
