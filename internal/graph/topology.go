@@ -98,7 +98,7 @@ func TopologyOf(c *model.Cluster, groups []*model.Group, seen *live.Observation)
 	m := &mapper{cluster: c, seen: seen, vacant: Missing, nodes: map[string]*workload.Node{}, made: &Topology{
 		Name: c.Name, Release: c.Release.Name, Region: c.Region, Zones: slices.Clone(c.Zones()),
 	}}
-	if seen != nil && len(seen.AWS.Groups) == 0 && seen.AWS.LoadBalancer == nil {
+	if seen != nil && len(seen.AWS.Groups) == 0 && seen.AWS.LoadBalancer == nil && seen.AWS.EKS == nil {
 		m.note("AWS has nothing of the cluster yet. This is what its definition plans.")
 		m.seen = nil
 	}
@@ -174,15 +174,21 @@ func (m *mapper) zone(name string) {
 	}
 }
 
-// api describes the API's load balancer.
+// api describes the API's load balancer, or the control plane that EKS runs.
 func (m *mapper) api() {
 	for _, s := range m.cluster.APISubnets() {
 		m.made.APIZones = append(m.made.APIZones, s.Zone)
 	}
-	m.made.API = "API load balancer, " + strings.ToLower(string(m.cluster.Spec.API.Access))
+	what := "API load balancer, "
+	if m.cluster.Spec.ControlPlane.EKS != nil {
+		what = "control plane of EKS, "
+	}
+	m.made.API = what + strings.ToLower(string(m.cluster.Spec.API.Access))
 	switch {
 	case m.seen == nil:
 		m.made.API += ": planned"
+	case m.seen.AWS.EKS != nil:
+		m.made.API += fmt.Sprintf(": %s, %s, %s", m.seen.AWS.EKS.Status, m.seen.AWS.EKS.Version, m.seen.AWS.Server())
 	case m.seen.AWS.LoadBalancer == nil:
 		m.made.API += ": missing"
 	default:

@@ -231,6 +231,11 @@ var statements = []statement{
 		why:   "The commands validate and get show the health of the load balancer's targets for the API.",
 	},
 	{
+		sid: "ValidateEKS", users: terminal, resources: all,
+		calls: []string{"eks.DescribeCluster", "eks.DescribeNodegroup", "eks.ListNodegroups"},
+		why:   "The commands validate, diagnose and get show what EKS says about its control planes and node groups.",
+	},
+	{
 		sid: "Trial", users: trials, resources: all,
 		calls: []string{"cloudformation.ValidateTemplate"},
 		why:   "The command trial checks what CloudFormation refuses in templates.",

@@ -62,6 +62,8 @@ type Options struct {
 	Groups []*v1alpha1.InstanceGroup
 	// Bastion adds a bastion.
 	Bastion bool
+	// EKS makes EKS run the control plane, without slots.
+	EKS bool
 	// Terraform makes no stack own the groups of slots and workers.
 	Terraform bool
 	// Machines configure the simulated instances.
@@ -97,7 +99,7 @@ type Suite struct {
 // New creates a cluster and waits until its nodes are Ready and workers can join.
 func New(t *testing.T, options Options) *Suite {
 	t.Helper()
-	if options.Slots == 0 {
+	if options.Slots == 0 && !options.EKS {
 		options.Slots = 3
 	}
 	w := &Suite{t: t, options: options, Host: fake.New(options.Machines), Groups: options.Groups}
@@ -150,6 +152,9 @@ func (w *Suite) define() {
 			ControlPlane: v1alpha1.ControlPlane{Replicas: w.options.Slots, InstanceType: "m6i.large"},
 		},
 	}
+	if w.options.EKS {
+		w.Cluster.Spec.ControlPlane = v1alpha1.ControlPlane{EKS: &v1alpha1.EKS{}}
+	}
 	if w.options.Bastion {
 		w.Cluster.Spec.Network.Topology = v1alpha1.TopologyPrivate
 		w.Cluster.Spec.Bastion = &v1alpha1.Bastion{AllowedCIDRs: []string{"198.51.100.0/24"}}
@@ -178,6 +183,9 @@ func (w *Suite) base() {
 	stack, err := render.Base(w.resolved)
 	w.must(err)
 	w.outputs = w.stack(stack, nil)
+	if w.options.EKS {
+		return
+	}
 	nodeup := []byte("nodeup")
 	sum := sha256.Sum256(nodeup)
 	w.nodeup = hex.EncodeToString(sum[:])
@@ -248,7 +256,9 @@ func (w *Suite) machines() {
 		w.must(err)
 		w.make(made.Stack, made.Bundle, 1, 1)
 	}
-	w.join()
+	if !w.options.EKS {
+		w.join()
+	}
 	for _, g := range w.Groups {
 		group, err := model.ResolveGroup(w.resolved, g)
 		w.must(err)
@@ -263,7 +273,9 @@ func (w *Suite) machines() {
 // none.
 func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32) {
 	w.t.Helper()
-	w.put(model.BundleKey(boots.Hash()), boots.JSON())
+	if boots != nil {
+		w.put(model.BundleKey(boots.Hash()), boots.JSON())
+	}
 	if !w.options.Terraform {
 		w.stack(s, nil)
 		return

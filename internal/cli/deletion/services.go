@@ -13,7 +13,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -21,10 +20,6 @@ import (
 // takeDown makes the controllers of a cluster of Terraform delete the load balancers of its
 // Services, if its API responds, and waits at most three minutes for them.
 func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Objects) error {
-	if model.UsesEKS(objects.Cluster) {
-		cmd.PrintErrln("The load balancers of the cluster's Services are not deleted first. Check for leftover load balancers before terraform destroy.")
-		return nil
-	}
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	session := live.Open(
 		live.Options{Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Clock: clk},

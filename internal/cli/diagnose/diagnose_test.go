@@ -179,3 +179,23 @@ func TestTableShowsHowFarInstancesAre(t *testing.T) {
 		}
 	}
 }
+
+// Of a cluster of EKS, the command reads the stacks, EKS and the cluster's API.
+func TestDiagnoseFindsWhatIsWrongWithEKS(t *testing.T) {
+	workers := &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: v1alpha1.InstanceGroupSpec{MinSize: 1, MaxSize: 1},
+	}
+	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{workers}, EKS: true})
+	state := w.State()
+	out, code := run(t, clock.RealClock{}, "demo", "--state", state)
+	if code != exit.Done || !strings.HasPrefix(out, "Nothing is wrong: cluster demo is healthy. Its API serves at https://") {
+		t.Errorf("%d\n%s", code, out)
+	}
+	if err := w.Host.SetKubelet(w.Group("workers").Instances[0].ID, false); err != nil {
+		t.Fatal(err)
+	}
+	out, code = run(t, clock.RealClock{}, "demo", "--state", state)
+	if code != exit.NotValid || !strings.Contains(out, "\nMost likely cause (NodeNotReady)") {
+		t.Errorf("%d\n%s", code, out)
+	}
+}

@@ -65,6 +65,9 @@ func gather(ctx context.Context, session *live.Session, clients *awsapi.Clients,
 func (f *findings) readStacks(ctx context.Context, clients *awsapi.Clients) error {
 	cluster := f.observed.Cluster
 	names := []string{model.BaseStackName(cluster.Name)}
+	if model.UsesEKS(cluster) {
+		names = append(names, model.EKSAddonsStackName(cluster.Name))
+	}
 	for slot := range int(model.SpecOf(cluster).ControlPlane.Replicas) {
 		names = append(names, model.SlotStackName(cluster.Name, slot))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/inprocess"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -178,6 +179,10 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	objects, err := from.Load(ctx, name)
 	if err != nil {
 		return err
+	}
+	if model.UsesEKS(objects.Cluster) {
+		return fmt.Errorf("EKS replaces the nodes of cluster %s itself when the definition changes: to replace all nodes of a group, set roll of the InstanceGroup to a new text",
+			name)
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{Region: objects.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()})
 	if err != nil {

@@ -92,18 +92,25 @@ func Await(ctx context.Context, to *workload.Cluster, most time.Duration) string
 	}
 }
 
-// Ask queries the API of a cluster with a number of slots. Failures are in API.Problem instead of
-// an error.
+// Ask queries the API of a cluster with a number of slots, 0 if EKS runs its control plane: then nodes need no
+// token, and EKS renews the API's certificate. Failures are in API.Problem instead of an error.
 func Ask(ctx context.Context, to *workload.Cluster, slots int) *API {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	api := &API{Certificate: certificate(ctx, to)}
+	api := &API{}
+	if slots > 0 {
+		api.Certificate = certificate(ctx, to)
+	}
 	if reachable, problem := to.Reachable(); !reachable {
 		api.Problem = strings.TrimSuffix(problem, ".")
 		return api
 	}
 	api.Nodes, api.Slots = to.Nodes(), to.SlotProblems(ctx, slots)
-	if err := errors.Join(api.pods(ctx, to), api.token(ctx, to)); err != nil {
+	err := api.pods(ctx, to)
+	if slots > 0 {
+		err = errors.Join(err, api.token(ctx, to))
+	}
+	if err != nil {
 		api.Problem = err.Error()
 	}
 	return api

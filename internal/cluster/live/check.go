@@ -61,15 +61,22 @@ const (
 	ReasonAPIUnreachable     = "APIUnreachable"
 	ReasonCertificateEnds    = "CertificateEnds"
 	ReasonCannotJoin         = "NobodyCanJoin"
+	ReasonNoControlPlane     = "NoControlPlane"
+	ReasonNotActive          = "NotActive"
+	ReasonIssue              = "IssueOfEKS"
 )
 
 // Check returns the problems of a cluster, none if it is healthy. It omits consequences of reported
 // problems.
 func Check(observed *Observation) []Problem {
-	var problems []Problem
-	for _, check := range []func(*Observation) []Problem{
+	checks := []func(*Observation) []Problem{
 		groupsThere, groupSizes, machines, loadBalancer, name, apiAnswers, nodes, slots, systemPods, joining, certificates,
-	} {
+	}
+	if model.UsesEKS(observed.Cluster) {
+		checks = []func(*Observation) []Problem{eksControlPlane, groupsThere, groupSizes, nodeGroups, machines, eksAPIAnswers, nodes, systemPods}
+	}
+	var problems []Problem
+	for _, check := range checks {
 		problems = append(problems, check(observed)...)
 	}
 	return problems
@@ -78,14 +85,18 @@ func Check(observed *Observation) []Problem {
 // groupsThere finds slots, instance groups and bastions that are missing in AWS.
 func groupsThere(l *Observation) []Problem {
 	var problems []Problem
+	spec := model.SpecOf(l.Cluster)
+	what := "Auto Scaling group"
+	if spec.ControlPlane.EKS != nil {
+		what = "managed node group"
+	}
 	missing := func(kind, name string) {
 		if l.AWS.Group(name) == nil {
 			problems = append(
-				problems, Problem{kind, name, ReasonGroupMissing, "It has no Auto Scaling group in AWS. Apply the cluster's definition."},
+				problems, Problem{kind, name, ReasonGroupMissing, "It has no " + what + " in AWS. Apply the cluster's definition."},
 			)
 		}
 	}
-	spec := model.SpecOf(l.Cluster)
 	for slot := range int(spec.ControlPlane.Replicas) {
 		missing("Slot", SlotName(slot))
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -12,13 +13,15 @@ import (
 )
 
 // Clients provide access to AWS. *awsapi.Clients implements it.
-type Clients interface { //nolint:interfacebloat // nolint:interfacebloat // one method per service
+type Clients interface { //nolint:interfacebloat // one method per service
 	Region(t awsapi.Target) string
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 	EC2(t awsapi.Target) awsapi.EC2
 	LoadBalancerReader(t awsapi.Target) awsapi.LoadBalancerReader
 	Records(t awsapi.Target) awsapi.Records
 	Resolver() awsapi.Resolver
+	EKS(t awsapi.Target) awsapi.EKS
+	CallerPresigner(t awsapi.Target) *sts.PresignClient
 }
 
 // Cluster is the state of a cluster in AWS.
@@ -27,8 +30,10 @@ type Cluster struct {
 	Name   string
 	Target awsapi.Target
 	// Groups are its Auto Scaling groups: the slots by number, then the instance groups and the
-	// bastions by name.
+	// bastions by name. Of a cluster whose control plane EKS runs, they are the managed node groups.
 	Groups []Group
+	// EKS is the control plane that EKS runs, nil if the cluster has slots or EKS has none.
+	EKS *EKS
 	// LoadBalancer is the API's load balancer, nil if there is none.
 	LoadBalancer *LoadBalancer
 	// Record is the record of the API's name in Route 53, nil if the cluster has no name there; see
@@ -50,10 +55,35 @@ type Group struct {
 	// Min, Max and Desired are its sizes.
 	Min, Max, Desired int
 	// Rolling reports that a rollout is in progress or stopped.
-	Rolling   bool
+	Rolling bool
+	// Status is the status of a managed node group, for example ACTIVE; empty for other groups. Issues are what
+	// EKS says is wrong with it.
+	Status    string
+	Issues    []Issue
 	Instances []Instance
 	// TargetGroups are the ARNs of the target groups that its instances are registered with.
 	TargetGroups []string
+}
+
+// EKS is a control plane that EKS runs.
+type EKS struct {
+	// Status is its status, for example ACTIVE; Version its minor version, for example 1.36.
+	Status, Version string
+	// Endpoint is the URL of its API, empty before EKS has one; CA the certificates that verify the API's, in
+	// PEM.
+	Endpoint string
+	CA       []byte
+	// Issues are what EKS says is wrong with it.
+	Issues []Issue
+}
+
+// Issue is what EKS says is wrong with a control plane or a node group.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+type Issue struct {
+	// Code is one word, for example AccessDenied; Message describes it in the words of EKS.
+	Code, Message string
+	// Resources are the IDs of the resources that it is about.
+	Resources []string
 }
 
 // Instance is an instance of a group.
@@ -107,10 +137,14 @@ func (c *Cluster) Address() string {
 
 // Server returns the URL of the API, empty if it has no address.
 func (c *Cluster) Server() string {
-	if c.Address() == "" {
+	switch {
+	case c.EKS != nil:
+		return c.EKS.Endpoint
+	case c.Address() == "":
 		return ""
+	default:
+		return model.APIServer(c.Address())
 	}
-	return model.APIServer(c.Address())
 }
 
 // Group returns the group of that name, nil if there is none.

@@ -26,7 +26,11 @@ const tagStack = "aws:cloudformation:stack-name"
 // resources has no groups and no load balancer. It returns the errors of AWS.
 func Find(ctx context.Context, clients Clients, of *v1alpha1.Cluster) (*Cluster, error) {
 	f := finder{clients: clients, of: of, found: &Cluster{Name: of.Name, Target: TargetOf(clients, of)}}
-	for _, step := range []func(context.Context) error{f.groups, f.loadBalancer, f.targets, f.record} {
+	steps := []func(context.Context) error{f.groups, f.loadBalancer, f.targets, f.record}
+	if model.UsesEKS(of) {
+		steps = []func(context.Context) error{f.eksCluster, f.nodeGroups, f.eksInstances}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("find cluster %s in AWS: %w", of.Name, awsapi.Known(err))
 		}
@@ -43,11 +47,14 @@ type finder struct {
 	target string
 }
 
+// namespace is the namespace in the cluster's tags.
+func (f *finder) namespace() string { return cmp.Or(f.of.Namespace, "default") }
+
 // groups finds the Auto Scaling groups.
 func (f *finder) groups(ctx context.Context) error {
 	in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{
 		{Name: aws.String("tag:" + model.TagCluster), Values: []string{f.of.Name}},
-		{Name: aws.String("tag:" + model.TagNamespace), Values: []string{cmp.Or(f.of.Namespace, "default")}},
+		{Name: aws.String("tag:" + model.TagNamespace), Values: []string{f.namespace()}},
 	}}
 	for {
 		out, err := f.clients.AutoScaling(f.found.Target).DescribeAutoScalingGroups(ctx, in)
@@ -106,9 +113,18 @@ func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) erro
 	default:
 		return nil // It belongs to a user of the cluster.
 	}
+	if err := f.instances(ctx, &g, from); err != nil {
+		return err
+	}
+	f.found.Groups = append(f.found.Groups, g)
+	return nil
+}
+
+// instances adds the instances of an Auto Scaling group to a group.
+func (f *finder) instances(ctx context.Context, g *Group, from *astypes.AutoScalingGroup) error {
 	outdated, err := rollout.Outdated(ctx, f.clients.EC2(f.found.Target), from)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // it names the call
 	}
 	for i := range from.Instances {
 		one := &from.Instances[i]
@@ -121,7 +137,6 @@ func (f *finder) group(ctx context.Context, from *astypes.AutoScalingGroup) erro
 		}
 		g.Instances = append(g.Instances, instance)
 	}
-	f.found.Groups = append(f.found.Groups, g)
 	return nil
 }
 

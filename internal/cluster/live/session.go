@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -107,13 +106,8 @@ func (s *Session) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.options.Cluster.Namespace, Name: s.options.Cluster.Name}
 }
 
-// Find finds the cluster in AWS. It returns the errors of AWS, and an error for a cluster whose control plane
-// EKS runs: sessions know slots only.
+// Find finds the cluster in AWS. It returns the errors of AWS.
 func (s *Session) Find(ctx context.Context) (*Cluster, error) {
-	if of := s.options.Cluster; model.UsesEKS(of) {
-		return nil, fmt.Errorf("EKS runs the control plane of cluster %s, and this command is for slots: see kubectl describe cluster %s, "+
-			"or aws eks describe-cluster --name %s --region %s", of.Name, of.Name, of.Name, of.Spec.Region)
-	}
 	return Find(ctx, s.options.Clients, s.options.Cluster)
 }
 
@@ -128,23 +122,31 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 	if s.connection != nil && s.server == server {
 		return s.connection, ""
 	}
-	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, found.Address())
-	if err != nil {
-		return nil, err.Error()
-	}
-	kubeconfig, err := Kubeconfig(
-		s.options.Clock, s.options.Cluster, s.options.Secrets, model.APIServer(host), serverName, s.options.Validity,
-	)
-	if err != nil {
-		return nil, err.Error()
-	}
-	connection, err := s.connections.Connect(s.Key(), kubeconfig) //nolint:contextcheck // the connection outlives the call
+	connection, err := s.connect(ctx, found)
 	if err != nil {
 		return nil, err.Error()
 	}
 	s.connection, s.server = connection, server
 	_ = Await(ctx, connection, s.options.Patience) // The caller observes the result.
 	return connection, ""
+}
+
+// connect returns the connection to the found cluster.
+func (s *Session) connect(ctx context.Context, found *Cluster) (*workload.Cluster, error) {
+	if found.EKS != nil {
+		return s.connections.ConnectEKS(s.Key(), s.endpoint(found)) //nolint:wrapcheck,contextcheck // it names the cluster; the connection outlives the call
+	}
+	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, found.Address())
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the host
+	}
+	kubeconfig, err := Kubeconfig(
+		s.options.Clock, s.options.Cluster, s.options.Secrets, model.APIServer(host), serverName, s.options.Validity,
+	)
+	if err != nil {
+		return nil, err
+	}
+	return s.connections.Connect(s.Key(), kubeconfig) //nolint:wrapcheck,contextcheck // as above
 }
 
 // Observe observes the whole cluster. It returns the errors of AWS.
