@@ -22,7 +22,6 @@ func (s *Service) catalogOperations() map[string]wire.Operation {
 		"DescribeImages":                wire.Op(s.describeImages),
 		"DescribeInstanceTypeOfferings": wire.Op(s.describeInstanceTypeOfferings),
 		"DescribeInstanceTypes":         wire.Op(s.describeInstanceTypes),
-		"DescribePlacementGroups":       wire.Op(s.describePlacementGroups),
 		"DescribeSpotPriceHistory":      wire.Op(s.describeSpotPriceHistory),
 		"GetEbsEncryptionByDefault":     wire.Op(s.getEbsEncryptionByDefault),
 	}

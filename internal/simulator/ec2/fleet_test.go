@@ -217,7 +217,7 @@ func TestSpotPrices(t *testing.T) {
 	}
 }
 
-func TestAccountHasNoReservationsAndPlacementGroups(t *testing.T) {
+func TestAccountHasNoReservations(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	reservations, err := w.DescribeCapacityReservations(ctx, &awsec2.DescribeCapacityReservationsInput{
@@ -228,10 +228,4 @@ func TestAccountHasNoReservationsAndPlacementGroups(t *testing.T) {
 	}
 	_, err = w.DescribeCapacityReservations(ctx, &awsec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{"cr-00000000"}})
 	wiretest.WantCode(t, err, "InvalidCapacityReservationId.NotFound")
-	_, err = w.DescribePlacementGroups(ctx, &awsec2.DescribePlacementGroupsInput{GroupNames: []string{"spread"}})
-	wiretest.WantCode(t, err, "InvalidPlacementGroup.Unknown")
-	_, err = w.DescribePlacementGroups(ctx, &awsec2.DescribePlacementGroupsInput{
-		Filters: []types.Filter{{Name: aws.String("color"), Values: []string{"red"}}},
-	})
-	wiretest.WantCode(t, err, "InvalidParameterValue")
 }

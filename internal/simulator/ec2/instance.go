@@ -52,6 +52,9 @@ type instance struct {
 	postedAt time.Time
 	// work is the queue of tasks for its machine.
 	work line
+	// placed is its placement group, nil for none; partition is its partition there, 0 for none.
+	placed    *placementGroup
+	partition int32
 }
 
 // reservation is the result of one launch request.
@@ -169,7 +172,7 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 		Architecture: i.kind.architecture(), ClientToken: aws.String(i.token), EbsOptimized: aws.Bool(aws.ToBool(i.data.EbsOptimized)),
 		EnaSupport: aws.Bool(true), Hypervisor: types.HypervisorTypeXen, KeyName: i.data.KeyName, LaunchTime: &i.Launched,
 		MetadataOptions: &i.metadata, Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
-		Placement:      &types.Placement{AvailabilityZone: &i.Zone, GroupName: aws.String(""), Tenancy: types.TenancyDefault},
+		Placement:      i.placementView(),
 		PrivateDnsName: aws.String(""), PublicDnsName: aws.String(""), RootDeviceName: &i.rootDevice, RootDeviceType: types.DeviceTypeEbs,
 		StateTransitionReason: aws.String(i.transition), Tags: s.tags(r.Target).List(i.ID), VirtualizationType: types.VirtualizationTypeHvm,
 		PlatformDetails: aws.String("Linux/UNIX"), UsageOperation: aws.String("RunInstances"), UsageOperationUpdateTime: &i.Launched,
@@ -286,6 +289,7 @@ func (s *Service) Kept(account, regionName string) map[string]int {
 	defer r.mu.Unlock()
 	kept := map[string]int{
 		"volume": len(r.volumes), "snapshot": len(r.snapshots), "launch-template": len(r.templates), "key-pair": len(r.keyPairs),
+		"placement-group": len(r.placement),
 	}
 	for _, i := range r.instances {
 		if i.State != terminated {

@@ -38,6 +38,7 @@ type launch struct {
 	profile  iam.InstanceProfile
 	userData []byte
 	kinds    map[types.ResourceType]map[string]string // tags
+	placed   *placementGroup
 	spot     bool
 }
 
@@ -138,6 +139,9 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 		return invalid("Invalid value '%s' for InstanceType.", d.InstanceType)
 	}
 	l.kind = k
+	if l.placed, err = r.placementOf(d.Placement); err != nil {
+		return err
+	}
 	if k.architecture() != l.image.Architecture {
 		return invalid("The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
 			"Specify an instance type and an AMI that have matching architectures, and try again. "+
@@ -312,6 +316,9 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.fits(l.placed, l.kind, subnet.Zone, count); err != nil {
+		return nil, err
+	}
 	volumes, err := devices(l.image, l.data.BlockDeviceMappings)
 	if err != nil {
 		return nil, err
@@ -361,6 +368,7 @@ func (s *Service) make(
 		rootDevice: aws.ToString(l.image.RootDeviceName),
 		protect:    aws.ToBool(l.data.DisableApiTermination), protectStop: aws.ToBool(l.data.DisableApiStop),
 		shutdown: l.data.InstanceInitiatedShutdownBehavior, metadata: metadataOptions(l.data.MetadataOptions), tokens: nil,
+		placed: l.placed, partition: r.partitionOf(l.placed, l.data.Placement, subnet.Zone),
 	}
 	if l.template != nil {
 		i.LaunchTemplateID, i.LaunchTemplateVersion = l.template.id, l.version

@@ -224,6 +224,9 @@ func (s *Service) start(r *region, i *instance) error {
 	if err := r.withinQuota(i.Spot, int(i.kind.vCPUs)); err != nil {
 		return err
 	}
+	if err := r.fits(i.placed, i.kind, i.Zone, 1); err != nil {
+		return err
+	}
 	i.Launched, i.transition, i.Reason = s.env.Clock.Now(), "", types.StateReason{}
 	s.enter(i, pending)
 	s.runner.after(s.latency("pending"), &i.work, func() { s.boot(r, i) })

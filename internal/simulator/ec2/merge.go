@@ -123,8 +123,7 @@ func checkPlacement(p *types.LaunchTemplatePlacement) error {
 	if p == nil {
 		return nil
 	}
-	if p.Affinity != nil || p.GroupId != nil || aws.ToString(p.GroupName) != "" || p.HostId != nil || p.HostResourceGroupArn != nil ||
-		p.PartitionNumber != nil || p.SpreadDomain != nil || p.Tenancy != "" && p.Tenancy != types.TenancyDefault {
+	if p.Affinity != nil || p.HostId != nil || p.HostResourceGroupArn != nil || p.SpreadDomain != nil || p.Tenancy != "" && p.Tenancy != types.TenancyDefault {
 		return unsupported("Placement")
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// The simulator creates neither capacity reservations nor placement groups, so that an account has
-// none. Their reads check the request, and find nothing.
+// The simulator creates no capacity reservations, so that an account has none. Their reads check the
+// request, and find nothing.
 
 // noFields accepts filters by names.
 func noFields(names ...string) vpc.Fields[struct{}] {
@@ -22,12 +22,9 @@ func noFields(names ...string) vpc.Fields[struct{}] {
 	return fields
 }
 
-var (
-	reservationFilters = noFields(
-		"instance-type", "owner-id", "instance-platform", "availability-zone", "tenancy", "outpost-arn", "state", "start-date", "end-date",
-		"end-date-type", "instance-match-criteria", "placement-group-arn",
-	)
-	placementFilters = noFields("group-name", "group-arn", "spread-level", "state", "strategy")
+var reservationFilters = noFields(
+	"instance-type", "owner-id", "instance-platform", "availability-zone", "tenancy", "outpost-arn", "state", "start-date", "end-date",
+	"end-date-type", "instance-match-criteria", "placement-group-arn",
 )
 
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeCapacityReservations.html
@@ -44,22 +41,6 @@ func (s *Service) describeCapacityReservations(
 		return nil, err
 	}
 	return &ec2.DescribeCapacityReservationsOutput{CapacityReservations: []types.CapacityReservation{}}, nil
-}
-
-// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribePlacementGroups.html
-func (s *Service) describePlacementGroups(
-	_ context.Context, in *ec2.DescribePlacementGroupsInput,
-) (*ec2.DescribePlacementGroupsOutput, error) {
-	if err := checkNone(placementFilters, in.Filters, nil, nil); err != nil {
-		return nil, err
-	}
-	for _, name := range append(in.GroupNames, in.GroupIds...) {
-		return nil, wire.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", name)
-	}
-	if err := dry(in.DryRun); err != nil {
-		return nil, err
-	}
-	return &ec2.DescribePlacementGroupsOutput{PlacementGroups: []types.PlacementGroup{}}, nil
 }
 
 // checkNone returns the errors of a read's parameters.

@@ -64,6 +64,7 @@ type region struct {
 	snapshots map[string]*snapshot
 	templates map[string]*launchTemplate
 	keyPairs  map[string]*keyPair             // by name
+	placement map[string]*placementGroup      // by name
 	launches  map[string]*reservation         // by client token
 	fleets    map[string]*madeFleet           // by client token
 	plugged   map[string]map[*volume]struct{} // by instance
@@ -85,8 +86,8 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 		return &region{
 			Target: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
 			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
-			fleets: map[string]*madeFleet{},
-			quota:  map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
+			placement: map[string]*placementGroup{}, fleets: map[string]*madeFleet{},
+			quota: map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
 		}
 	}
 	return s
@@ -99,7 +100,7 @@ func (s *Service) Service() *wire.Service {
 	operations := map[string]wire.Operation{}
 	for _, some := range []map[string]wire.Operation{
 		s.network.Operations(), s.instanceOperations(), s.attributeOperations(), s.catalogOperations(), s.volumeOperations(),
-		s.templateOperations(), s.keyPairOperations(),
+		s.templateOperations(), s.keyPairOperations(), s.placementOperations(),
 	} {
 		maps.Copy(operations, some)
 	}
