@@ -161,6 +161,9 @@ func (s *Service) mayRun(ctx context.Context, l *launch, operation string) error
 // uses returns the IDs of the resources that a decided launch uses.
 func (l *launch) uses() []string {
 	ids := []string{*l.image.ImageId}
+	if l.capacity.target != nil {
+		ids = append(ids, l.capacity.target.id)
+	}
 	if l.template != nil {
 		ids = append(ids, l.template.id)
 	}

@@ -18,7 +18,6 @@ import (
 // catalogOperations are the operations on what AWS offers: images and instance types.
 func (s *Service) catalogOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
-		"DescribeCapacityReservations":  wire.Op(s.describeCapacityReservations),
 		"DescribeImages":                wire.Op(s.describeImages),
 		"DescribeInstanceTypeOfferings": wire.Op(s.describeInstanceTypeOfferings),
 		"DescribeInstanceTypes":         wire.Op(s.describeInstanceTypes),

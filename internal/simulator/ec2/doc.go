@@ -30,5 +30,6 @@
 //     termination. EC2 also posts the output of a launch, minutes later.
 //   - EC2 finds hardware for a placement group as long as its rules permit, and an instance cannot
 //     move between placement groups.
-//   - IPv6, prices, dedicated hosts, fleets and reserved capacity are not supported.
+//   - Capacity reservations begin at once, and an instance does not move into one that begins later.
+//   - IPv6, prices, dedicated hosts, fleets and Capacity Blocks are not supported.
 package ec2

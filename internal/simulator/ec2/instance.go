@@ -55,6 +55,8 @@ type instance struct {
 	// placed is its placement group, nil for none; partition is its partition there, 0 for none.
 	placed    *placementGroup
 	partition int32
+	// reserved is the capacity reservation in which it runs, nil for none.
+	reserved *capacityReservation
 }
 
 // reservation is the result of one launch request.
@@ -200,6 +202,7 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 	if i.profile.ARN != "" && i.State != types.InstanceStateNameTerminated {
 		d.IamInstanceProfile = &types.IamInstanceProfile{Arn: &i.profile.ARN, Id: &i.profile.ID}
 	}
+	i.describeCapacity(&d)
 	for _, v := range r.attached(i.ID) {
 		d.BlockDeviceMappings = append(d.BlockDeviceMappings, types.InstanceBlockDeviceMapping{
 			DeviceName: &v.attachment.device,

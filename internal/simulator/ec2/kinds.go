@@ -258,11 +258,11 @@ func (k *kind) describe() types.InstanceTypeInfo {
 }
 
 // strategies returns the strategies of placement groups for the instance type: all but burstable ones
-// can be close together.
+// and M7i-flex can be close together.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/limitations-placement-groups.html
 func (k *kind) strategies() []types.PlacementGroupStrategy {
 	list := []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread}
-	if !k.burst {
+	if !k.burst && !strings.HasPrefix(k.name, "m7i-flex.") {
 		list = append([]types.PlacementGroupStrategy{types.PlacementGroupStrategyCluster}, list...)
 	}
 	return list

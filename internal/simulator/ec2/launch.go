@@ -40,6 +40,9 @@ type launch struct {
 	kinds    map[types.ResourceType]map[string]string // tags
 	placed   *placementGroup
 	spot     bool
+	capacity wantedCapacity
+	// reserved are the capacity reservations of the instances, nil for those outside.
+	reserved []*capacityReservation
 }
 
 // Launch launches one instance, which is pending when Launch returns. It returns the errors of
@@ -140,6 +143,9 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 	}
 	l.kind = k
 	if l.placed, err = r.placementOf(d.Placement); err != nil {
+		return err
+	}
+	if l.capacity, err = r.wanted(d); err != nil {
 		return err
 	}
 	if k.architecture() != l.image.Architecture {
@@ -306,17 +312,11 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.scarce.available(r.Target, subnet.Zone, l.kind, l.spot); err != nil {
-		return nil, err
-	}
 	count := l.most
-	for err = r.withinQuota(l.spot, count*int(l.kind.vCPUs)); err != nil && count > l.least; count-- {
-		err = r.withinQuota(l.spot, (count-1)*int(l.kind.vCPUs))
+	for err = s.admit(r, l, subnet.Zone, count); err != nil && count > l.least; count-- {
+		err = s.admit(r, l, subnet.Zone, count-1)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := r.fits(l.placed, l.kind, subnet.Zone, count); err != nil {
 		return nil, err
 	}
 	volumes, err := devices(l.image, l.data.BlockDeviceMappings)
@@ -329,6 +329,9 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	made := &reservation{id: newID("r"), owner: r.Account, requester: l.requester}
 	for n := range count {
 		i, err := s.make(r, l, cards, &subnet, volumes)
+		if err == nil {
+			i.reserved = l.reserved[n]
+		}
 		if err != nil {
 			if n >= l.least {
 				break

@@ -77,13 +77,10 @@ func checkRequest(in *ec2.RunInstancesInput) error {
 // checkSupported rejects parameters that would change the instance and that the simulator does not
 // support.
 func checkSupported(d *launchData) error {
-	capacity := d.CapacityReservationSpecification
 	for _, p := range []struct {
 		name string
 		used bool
 	}{
-		{"CapacityReservationSpecification", capacity != nil && (capacity.CapacityReservationTarget != nil ||
-			capacity.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly)},
 		{"CpuOptions", d.CpuOptions != nil},
 		{"ElasticGpuSpecifications", len(d.ElasticGpuSpecifications) > 0},
 		{"ElasticInferenceAccelerators", len(d.ElasticInferenceAccelerators) > 0},

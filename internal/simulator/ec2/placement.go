@@ -97,8 +97,13 @@ func (s *Service) removePlacementGroup(r *region, g *placementGroup) error {
 func (s *Service) createPlacementGroup(
 	ctx context.Context, in *ec2.CreatePlacementGroupInput,
 ) (*ec2.CreatePlacementGroupOutput, error) {
-	if in.LinkedGroupId != nil {
+	switch {
+	case in.LinkedGroupId != nil:
 		return nil, unsupported("LinkedGroupId")
+	case in.ParentGroupId != nil:
+		return nil, unsupported("ParentGroupId")
+	case in.Operator != nil:
+		return nil, unsupported("Operator")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypePlacementGroup)
 	if err != nil {
