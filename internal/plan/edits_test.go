@@ -150,7 +150,8 @@ func TestPlanMatchesWhatHappens(t *testing.T) {
 	}
 	first := w.simulated("v1.35.8")
 	first.Spec.ResourceSet = release.Set100 // so that the templates differ from those of the release that it moves to
-	_, err := ec2.NewFromConfig(simulatortest.Root(w.observer, account, region)).CreatePlacementGroup(t.Context(), &ec2.CreatePlacementGroupInput{
+	api := ec2.NewFromConfig(simulatortest.Root(w.observer, account, region))
+	_, err := api.CreatePlacementGroup(t.Context(), &ec2.CreatePlacementGroupInput{
 		GroupName: aws.String("existing"), Strategy: ec2types.PlacementStrategySpread,
 	})
 	w.must(err)

@@ -35,12 +35,7 @@ func (r *Group) checkPlacement(problems *Problems) {
 			problems.add("spec.placement.strategy", "limit the group to one zone with spec.zones or spec.subnets",
 				"the strategy cluster is for one zone, but the group uses %s", strings.Join(zones, ", "))
 		}
-		for i, t := range r.Spec.InstanceTypes {
-			if !clusterable(t) {
-				problems.add(fmt.Sprintf("spec.instanceTypes[%d]", i), "choose another type, or another placement",
-					"instances of type %s cannot be in a placement group with the strategy cluster", t)
-			}
-		}
+		r.checkClusterable(problems)
 	case v1alpha1.PlacementSpread:
 		if most := spreadPerZone * len(zones); int(r.Spec.MaxSize) > most && most > 0 {
 			problems.add("spec.maxSize", fmt.Sprintf("set at most %d, add zones, or use the strategy partition", most),
@@ -58,6 +53,16 @@ func (r *Group) checkPlacement(problems *Problems) {
 	}
 	if p.Partitions != 0 && p.Strategy != v1alpha1.PlacementPartition {
 		problems.add("spec.placement.partitions", "leave it out", "only the strategy partition has partitions")
+	}
+}
+
+// checkClusterable checks that the instance types can be in a placement group with the strategy cluster.
+func (r *Group) checkClusterable(problems *Problems) {
+	for i, t := range r.Spec.InstanceTypes {
+		if !clusterable(t) {
+			problems.add(fmt.Sprintf("spec.instanceTypes[%d]", i), "choose another type, or another placement",
+				"instances of type %s cannot be in a placement group with the strategy cluster", t)
+		}
 	}
 }
 

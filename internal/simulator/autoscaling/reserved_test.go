@@ -47,7 +47,8 @@ func TestGroupUsesReservedCapacity(t *testing.T) {
 	w := start(t)
 	made, err := w.ec2.CreateCapacityReservation(t.Context(), &awsec2.CreateCapacityReservationInput{
 		InstanceCount: aws.Int32(2), InstanceType: aws.String("m6i.large"), AvailabilityZone: aws.String(region + "a"),
-		InstancePlatform: ec2types.CapacityReservationInstancePlatformLinuxUnix, InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted,
+		InstancePlatform:      ec2types.CapacityReservationInstancePlatformLinuxUnix,
+		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted,
 	})
 	id := must(t, made, err).CapacityReservation.CapacityReservationId
 	w.launching(func(d *ec2types.RequestLaunchTemplateData) {

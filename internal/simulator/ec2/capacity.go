@@ -261,7 +261,8 @@ func (s *Service) describeCapacityReservation(r *region, c *capacityReservation)
 	d := types.CapacityReservation{
 		CapacityReservationId: &c.id, CapacityReservationArn: aws.String(vpc.ResourceARN(s.partition(), r.Target, c.id)),
 		AvailabilityZone: &c.zone, InstanceType: &c.kind.name, InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix,
-		TotalInstanceCount: aws.Int32(int32(c.total)), AvailableInstanceCount: aws.Int32(int32(r.unused(c))), State: c.state,
+		TotalInstanceCount:     aws.Int32(int32(c.total)),                     //nolint:gosec // at most maxReserved
+		AvailableInstanceCount: aws.Int32(int32(r.unused(c))), State: c.state, //nolint:gosec // as above
 		EbsOptimized: &c.ebs, EphemeralStorage: aws.Bool(false), EndDateType: types.EndDateTypeUnlimited,
 		InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted, Tenancy: types.CapacityReservationTenancyDefault,
 		CreateDate: &c.created, StartDate: &c.created, OwnerId: &r.Account, ReservationType: types.CapacityReservationTypeDefault,
@@ -317,27 +318,39 @@ func (r *region) wanted(d *launchData) (w wantedCapacity, err error) {
 		w.target, err = r.capacityReservation(id)
 		return w, err
 	case group != "":
-		ids, ok := r.capacityGroups[group]
-		if !ok {
-			return w, unsupported("CapacityReservationResourceGroupArn of a group that it does not have")
-		}
-		for _, id := range ids {
-			if c := r.capacity[id]; c != nil {
-				w.among = append(w.among, c)
-			}
-		}
-		return w, nil
+		w.among, err = r.capacityIn(group)
+		return w, err
 	default:
-		for _, c := range r.capacity {
-			if c.open {
-				w.among = append(w.among, c)
-			}
-		}
-		slices.SortFunc(w.among, func(a, b *capacityReservation) int {
-			return cmp.Or(a.created.Compare(b.created), strings.Compare(a.id, b.id))
-		})
+		w.among = r.openCapacity()
 		return w, nil
 	}
+}
+
+// capacityIn returns the capacity reservations of a resource group.
+func (r *region) capacityIn(group string) (list []*capacityReservation, err error) {
+	ids, ok := r.capacityGroups[group]
+	if !ok {
+		return nil, unsupported("CapacityReservationResourceGroupArn of a group that it does not have")
+	}
+	for _, id := range ids {
+		if c := r.capacity[id]; c != nil {
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// openCapacity returns the capacity reservations that need not be targeted, the oldest first.
+func (r *region) openCapacity() (list []*capacityReservation) {
+	for _, c := range r.capacity {
+		if c.open {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *capacityReservation) int {
+		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.id, b.id))
+	})
+	return list
 }
 
 // reserve returns the capacity reservation of each new instance, nil for those that run on demand. EC2

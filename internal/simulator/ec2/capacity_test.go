@@ -32,7 +32,9 @@ func (w *suite) reserve(count int32, criteria types.InstanceMatchCriteria, chang
 // available returns how many instances a capacity reservation has room for, and its state.
 func (w *suite) available(id string) (int32, types.CapacityReservationState) {
 	w.t.Helper()
-	out, err := w.DescribeCapacityReservations(w.t.Context(), &awsec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}})
+	out, err := w.DescribeCapacityReservations(w.t.Context(), &awsec2.DescribeCapacityReservationsInput{
+		CapacityReservationIds: []string{id},
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,7 +93,8 @@ func TestCapacityReservationTargetsRefuse(t *testing.T) {
 	block := w.targeting("", id, "")
 	block.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock}
 	canceled := w.reserve(1, types.InstanceMatchCriteriaTargeted)
-	if _, err := w.CancelCapacityReservation(t.Context(), &awsec2.CancelCapacityReservationInput{CapacityReservationId: &canceled}); err != nil {
+	_, err := w.CancelCapacityReservation(t.Context(), &awsec2.CancelCapacityReservationInput{CapacityReservationId: &canceled})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -106,7 +109,7 @@ func TestCapacityReservationTargetsRefuse(t *testing.T) {
 		"open and a target":          {w.targeting("open", id, ""), "InvalidParameterCombination"},
 		"spot":                       {spot, "InvalidParameterCombination"},
 		"a block":                    {block, "UnsupportedOperation"},
-		"a group that nobody made":   {w.targeting("", "", "arn:aws:resource-groups:eu-central-1:123456789012:group/a"), "UnsupportedOperation"},
+		"a group that no test made":  {w.targeting("", "", "arn:aws:resource-groups:eu-central-1:123456789012:group/a"), "UnsupportedOperation"},
 		"only reserved, and no room": {w.targeting("capacity-reservations-only", "", ""), "ReservationCapacityExceeded"},
 	} {
 		_, err := w.RunInstances(t.Context(), c.in)

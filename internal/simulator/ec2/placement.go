@@ -56,9 +56,9 @@ func (s *Service) addPlacementGroup(r *region, g *placementGroup, tags map[strin
 		return wire.Errorf("InvalidPlacementGroup.Duplicate", "The Placement Group '%s' already exists.", g.name)
 	case len(r.placement) >= maxPlacementGroups:
 		return wire.Errorf("PlacementGroupLimitExceeded", "The limit of %d placement groups has been reached.", maxPlacementGroups)
-	case !slices.Contains(
-		[]types.PlacementStrategy{types.PlacementStrategyCluster, types.PlacementStrategySpread, types.PlacementStrategyPartition}, g.strategy,
-	):
+	case !slices.Contains([]types.PlacementStrategy{
+		types.PlacementStrategyCluster, types.PlacementStrategySpread, types.PlacementStrategyPartition,
+	}, g.strategy):
 		return invalid("Value (%s) for parameter strategy is invalid.", g.strategy)
 	case g.partitions != 0 && g.strategy != types.PlacementStrategyPartition:
 		return wire.Errorf("InvalidParameterCombination", "The parameter PartitionCount may only be used with the partition strategy.")
@@ -278,7 +278,7 @@ func (r *region) partitionOf(g *placementGroup, p *types.LaunchTemplatePlacement
 			in[i.partition-1]++
 		}
 	}
-	return int32(slices.Index(in, slices.Min(in))) + 1
+	return int32(slices.Index(in, slices.Min(in))) + 1 //nolint:gosec // at most maxPartitions
 }
 
 // placementView returns where an instance is.

@@ -47,7 +47,9 @@ func TestPlacementGroupsAreCreatedAndDeleted(t *testing.T) {
 		t.Errorf("created %+v", made)
 	}
 	found, err := w.DescribePlacementGroups(ctx, &awsec2.DescribePlacementGroupsInput{
-		Filters: []types.Filter{{Name: aws.String("tag:team"), Values: []string{"data"}}, {Name: aws.String("strategy"), Values: []string{"partition"}}},
+		Filters: []types.Filter{
+			{Name: aws.String("tag:team"), Values: []string{"data"}}, {Name: aws.String("strategy"), Values: []string{"partition"}},
+		},
 	})
 	if err != nil || len(found.PlacementGroups) != 1 || *found.PlacementGroups[0].GroupName != "hdfs" {
 		t.Errorf("found %+v, %v", found, err)
@@ -66,10 +68,11 @@ func TestPlacementGroupsAreCreatedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range all.Reservations {
-		if _, err := w.TerminateInstances(ctx, &awsec2.TerminateInstancesInput{InstanceIds: []string{*r.Instances[0].InstanceId}}); err != nil {
+		id := *r.Instances[0].InstanceId
+		if _, err := w.TerminateInstances(ctx, &awsec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 			t.Fatal(err)
 		}
-		w.until(*r.Instances[0].InstanceId, types.InstanceStateNameTerminated)
+		w.until(id, types.InstanceStateNameTerminated)
 	}
 	if _, err := w.DeletePlacementGroup(ctx, &awsec2.DeletePlacementGroupInput{GroupName: aws.String("hdfs")}); err != nil {
 		t.Error(err)
@@ -152,7 +155,16 @@ Outputs:
 `)
 	}
 	team := func(name string) []cfntypes.Tag { return []cfntypes.Tag{{Key: aws.String("team"), Value: &name}} }
-	if _, err := s.CreateStack(ctx, &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: body("2"), Tags: team("a")}); err != nil {
+	name := aws.String("s")
+	update := func(partitions, tag string) {
+		t.Helper()
+		_, err := s.UpdateStack(ctx, &cloudformation.UpdateStackInput{StackName: name, TemplateBody: body(partitions), Tags: team(tag)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.CreateStack(ctx, &cloudformation.CreateStackInput{StackName: name, TemplateBody: body("2"), Tags: team("a")})
+	if err != nil {
 		t.Fatal(err)
 	}
 	first := s.settled(cfntypes.StackStatusCreateComplete)["Name"]
@@ -160,15 +172,11 @@ Outputs:
 	if err != nil || len(found.PlacementGroups[0].Tags) != 1 {
 		t.Fatalf("CloudFormation tags no placement group with the stack's tags: %+v, %v", found, err)
 	}
-	if _, err := s.UpdateStack(ctx, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: body("2"), Tags: team("b")}); err != nil {
-		t.Fatal(err)
-	}
+	update("2", "b")
 	if name := s.settled(cfntypes.StackStatusUpdateComplete)["Name"]; name != first {
 		t.Errorf("another tag of the stack replaced the placement group")
 	}
-	if _, err := s.UpdateStack(ctx, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: body("3"), Tags: team("b")}); err != nil {
-		t.Fatal(err)
-	}
+	update("3", "b")
 	if name := s.settled(cfntypes.StackStatusUpdateComplete)["Name"]; name == first {
 		t.Errorf("another number of partitions did not replace the placement group")
 	}
