@@ -174,7 +174,7 @@ var groupFields = translation.Fields{
 	"asgSuspendProcesses":      warning(ofEKS),
 	"availabilityZones":        taken,
 	"bottlerocket":             warning("nodes run Amazon Linux 2023"),
-	"capacityReservation":      warning("nodes use no capacity reservation by its name"),
+	"capacityReservation":      taken,
 	"desiredCapacity":          taken,
 	"disableIMDSv1":            warning("version 1 of the instance metadata service is disabled", "true"),
 	"disablePodIMDS":           info("pods with an own network do not reach the instance metadata service"),
@@ -182,7 +182,7 @@ var groupFields = translation.Fields{
 	"efaEnabled":               warning("nodes have no Elastic Fabric Adapter", "false"),
 	"enableDetailedMonitoring": warning("instances have basic monitoring", "false"),
 	"iam":                      taken,
-	"instanceMarketOptions":    warning("use spot, or capacity on demand"),
+	"instanceMarketOptions":    taken,
 	"instanceName":             info("instances are named after their group"),
 	"instancePrefix":           info("instances are named after their group"),
 	"instanceSelector":         danger("instance types must be named: list them in instanceTypes"),
@@ -194,7 +194,7 @@ var groupFields = translation.Fields{
 	"name":                     taken,
 	"outpostARN":               danger(noOutposts),
 	"overrideBootstrapCommand": danger("nodes boot as EKS's image does: leave it out if that is acceptable"),
-	"placement":                warning("nodes are in no placement group"),
+	"placement":                taken,
 	"preBootstrapCommands":     danger("nodes would lack what the commands do: use a DaemonSet for that, and leave them out"),
 	"privateNetworking":        taken,
 	"propagateASGTags":         info("tags of the group are on its instances"),
@@ -253,6 +253,13 @@ var (
 		"instanceRoleName":   info(ownRole), "instanceRolePermissionsBoundary": taken,
 		"withAddonPolicies": warning("give the service accounts of the addons roles of their own"),
 	}
+	placementFields = translation.Fields{
+		"groupName": taken, "spreadLevel": info("the spread level is that of the placement group"),
+	}
+	capacityFields = translation.Fields{"capacityReservationPreference": taken, "capacityReservationTarget": taken}
+	targetFields   = translation.Fields{"capacityReservationID": taken, "capacityReservationResourceGroupARN": taken}
+	marketFields   = translation.Fields{"marketType": taken}
+
 	distributionFields = translation.Fields{
 		"capacityRebalance": info("EKS replaces interrupted instances"), "instanceTypes": taken,
 		"maxPrice": warning("the maximum price of spot instances is the price on demand"), "onDemandBaseCapacity": taken,

@@ -19,7 +19,8 @@ var tables = map[string]translation.Fields{
 	"NodeGroupIAM": nodeIAMFields, "NodeGroupInstancesDistribution": distributionFields, "NodeGroupNodeRepairConfig": repairFields,
 	"NodeGroupSGs": securityFields, "NodeGroupSSH": sshFields, "NodeGroupTaint": taintFields, "NodeGroupUpdateConfig": updateFields,
 	"PrivateCluster": privateFields, "SecretsEncryption": encryptionFields, "UpgradePolicy": upgradeFields,
-	"ZonalShiftConfig": zonalFields, "IAMIdentityMapping": mappingFields, "PodIdentityAssociation": podIdentityFields,
+	"ZonalShiftConfig": zonalFields, "IAMIdentityMapping": mappingFields, "Placement": placementFields,
+	"CapacityReservation": capacityFields, "CapacityReservationTarget": targetFields, "InstanceMarketOptions": marketFields, "PodIdentityAssociation": podIdentityFields,
 }
 
 func TestEveryFieldOfEksctlHasARule(t *testing.T) {

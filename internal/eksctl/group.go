@@ -77,6 +77,7 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 	g.types(s)
 	s.Architecture = model.ArchitectureOf(s.InstanceTypes[0])
 	g.place(s)
+	g.capacity(s)
 	g.image()
 	s.RootVolume = translation.Volume(g.spec, translation.VolumeNames{
 		Kind: "volumeType", Size: "volumeSize", IOPS: "volumeIOPS", Throughput: "volumeThroughput",
@@ -159,6 +160,37 @@ func (g *group) place(s *v1alpha1.InstanceGroupSpec) {
 		g.spec.Note("availabilityZones", translation.Info, "the zones are those of the subnets")
 		s.Zones = nil
 	}
+}
+
+// capacity translates the placement group and the reserved capacity.
+func (g *group) capacity(s *v1alpha1.InstanceGroupSpec) {
+	if p := g.spec.Section("placement", placementFields); p != nil {
+		if name := p.Text("groupName"); name != "" {
+			s.Placement = &v1alpha1.Placement{Group: name}
+		}
+		p.Finish()
+	}
+	block := false
+	if market := g.spec.Section("instanceMarketOptions", marketFields); market != nil {
+		block = market.Text("marketType") == "capacity-block" // the only one that eksctl accepts
+		market.Finish()
+	}
+	p := g.spec.Section("capacityReservation", capacityFields)
+	if p == nil {
+		return
+	}
+	s.CapacityReservation = &v1alpha1.CapacityReservation{
+		Preference: v1alpha1.CapacityPreference(p.Text("capacityReservationPreference")),
+	}
+	if target := p.Section("capacityReservationTarget", targetFields); target != nil {
+		s.CapacityReservation.ID = target.Text("capacityReservationID")
+		s.CapacityReservation.ResourceGroup = target.Text("capacityReservationResourceGroupARN")
+		target.Finish()
+	}
+	if block {
+		s.CapacityReservation.Type = v1alpha1.CapacityBlock
+	}
+	p.Finish()
 }
 
 // image says that EKS makes the image.

@@ -134,7 +134,7 @@ func TestPoliciesHaveTheActionsThatTheSimulatorChecks(t *testing.T) {
 
 // immutable are operations that CloudFormation does not have: an update replaces the resource.
 var immutable = map[string]bool{
-	"AWS::EC2::SubnetRouteTableAssociation/Update": true, "AWS::EC2::VPCGatewayAttachment/Update": true,
+	"AWS::EC2::PlacementGroup/Update": true, "AWS::EC2::SubnetRouteTableAssociation/Update": true, "AWS::EC2::VPCGatewayAttachment/Update": true,
 	"AWS::Lambda::Permission/Update": true,
 }
 

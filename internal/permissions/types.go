@@ -95,6 +95,9 @@ var resourceTypes = []resourceType{
 		"ec2:DeleteNatGateway", "ec2:DeleteTags", "ec2:DescribeNatGateways", "ec2:DisassociateNatGatewayAddress",
 		"ec2:UnassignPrivateNatGatewayAddress",
 	}},
+	{"AWS::EC2::PlacementGroup", clusters, []string{
+		"ec2:CreatePlacementGroup", "ec2:CreateTags", "ec2:DeletePlacementGroup", "ec2:DescribePlacementGroups",
+	}},
 	{"AWS::EC2::Route", clusters, []string{
 		"ec2:CreateRoute", "ec2:DeleteRoute", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRouteTables", "ec2:ReplaceRoute",
 	}},

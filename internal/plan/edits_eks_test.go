@@ -70,6 +70,9 @@ var eksEdits = []edit{
 		g.Spec.RollingUpdate.BatchSize = new(intstr.FromInt32(2))
 	}, nil},
 	{"repair of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Repair.Disabled = true }, nil},
+	{"a placement group of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Placement = &v1alpha1.Placement{Strategy: v1alpha1.PlacementSpread}
+	}, []string{groupStack}},
 	{"the root volume of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.RootVolume.SizeGiB = 40
 	}, []string{groupStack}},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
 // edit is a change of one thing, and whose machines it should have replaced.
@@ -78,6 +81,21 @@ var edits = []edit{
 	{"no files and units", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 		c.Spec.Nodes, c.Spec.ControlPlane.Units = v1alpha1.NodeSetup{}, nil
 	}, []string{slotStack, groupStack}},
+	{"a placement group of the account", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Placement = &v1alpha1.Placement{Group: "existing"}
+	}, []string{groupStack}},
+	{"a placement group of its own", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.Placement = &v1alpha1.Placement{Strategy: v1alpha1.PlacementPartition, Partitions: 3}
+	}, []string{groupStack}},
+	{"no reserved capacity", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.CapacityReservation = &v1alpha1.CapacityReservation{Preference: v1alpha1.CapacityNone}
+	}, []string{groupStack}},
+	{"open reserved capacity", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.CapacityReservation = nil
+	}, []string{groupStack}},
+	{"another tag of the cluster", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Tags = map[string]string{"cost": "2"}
+	}, nil}, // CloudFormation leaves the placement group alone.
 	{"the root volume", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.RootVolume.SizeGiB = 50 }, []string{groupStack}},
 	{"another text in roll", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Roll = "1" }, []string{groupStack}},
 	{
@@ -132,6 +150,11 @@ func TestPlanMatchesWhatHappens(t *testing.T) {
 	}
 	first := w.simulated("v1.35.8")
 	first.Spec.ResourceSet = release.Set100 // so that the templates differ from those of the release that it moves to
+	api := ec2.NewFromConfig(simulatortest.Root(w.observer, account, region))
+	_, err := api.CreatePlacementGroup(t.Context(), &ec2.CreatePlacementGroupInput{
+		GroupName: aws.String("existing"), Strategy: ec2types.PlacementStrategySpread,
+	})
+	w.must(err)
 	w.put(first, cluster, group)
 	w.apply("demo")
 	seen := map[string]bool{}

@@ -46,6 +46,9 @@ var burstable = regexp.MustCompile(`^t[3-9]`)
 // parts returns what AWS charges for instances, for their disks and for their addresses.
 func (l *launched) parts() []part {
 	made := []part{{"instances", l.instances()}, {"traffic", Cost{Usage: "traffic of instances"}}}
+	if l.Prepaid {
+		made[0] = part{"instances", Cost{Usage: "instances of a Capacity Block, which is paid for in advance"}}
+	}
 	if credits, _ := l.Data.Get("CreditSpecification").Get("CpuCredits").Scalar(); credits != "standard" &&
 		slices.ContainsFunc(l.Types, burstable.MatchString) {
 		made = append(made, part{"credits", Cost{Usage: "CPU credits of burstable instances"}})

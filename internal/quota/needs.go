@@ -138,12 +138,15 @@ func resolved(side *diff.Side) map[string]*template.Resource {
 // launch adds the vCPUs that instances have afterwards, less those that they surely have before. If
 // their types change, the new instances exist beside the old ones for a while, so none are deducted.
 func (n *needs) launch(of change) {
+	if of.after.Prepaid {
+		return
+	}
 	after, ok := n.processors(of.after)
 	if !ok {
 		return
 	}
 	before := map[Quota]Need{}
-	if of.before != nil && slices.Equal(of.before.Types, of.after.Types) {
+	if of.before != nil && !of.before.Prepaid && slices.Equal(of.before.Types, of.after.Types) {
 		if before, ok = n.processors(of.before); !ok {
 			return
 		}

@@ -26,6 +26,10 @@ var machineRows = map[string]*row{
 		},
 		properties: fields{"LaunchTemplateData": here(launchTemplateData)},
 	},
+	"AWS::EC2::PlacementGroup": {
+		to: "aws_placement_group", ref: "name", attributes: map[string]string{"GroupName": "name"}, tagged: true, finally: namedLikeStack,
+		properties: fields{"Strategy": argument("strategy"), "PartitionCount": plainly("partition_count"), "Tags": stackTags},
+	},
 	"AWS::AutoScaling::AutoScalingGroup": {
 		to: "aws_autoscaling_group", ref: "name", tagged: true, named: 229, finally: ownRolling,
 		attributes: map[string]string{"AutoScalingGroupARN": "arn"},
@@ -100,8 +104,17 @@ var launchTemplateData = fields{
 			"Throughput":          plainly("throughput"),
 		}),
 	}),
-	"TagSpecifications": inner("tag_specifications", fields{"ResourceType": argument("resource_type"), "Tags": tags("tags")}),
-	"UserData":          userData,
+	"CapacityReservationSpecification": inner("capacity_reservation_specification", fields{
+		"CapacityReservationPreference": argument("capacity_reservation_preference"),
+		"CapacityReservationTarget": inner("capacity_reservation_target", fields{
+			"CapacityReservationId":               argument("capacity_reservation_id"),
+			"CapacityReservationResourceGroupArn": argument("capacity_reservation_resource_group_arn"),
+		}),
+	}),
+	"InstanceMarketOptions": inner("instance_market_options", fields{"MarketType": argument("market_type")}),
+	"Placement":             inner("placement", fields{"GroupName": argument("group_name")}),
+	"TagSpecifications":     inner("tag_specifications", fields{"ResourceType": argument("resource_type"), "Tags": tags("tags")}),
+	"UserData":              userData,
 }
 
 // userData makes the script that a machine boots with a file of data, in which the bundle's hash is
@@ -117,6 +130,12 @@ func userData(t *target, n *template.Node) error {
 		contents = call("replace", contents, text(t.bundle.hash), call("sha256", t.bundle.document))
 	}
 	t.block.set("user_data", call("base64encode", contents))
+	return nil
+}
+
+// namedLikeStack gives a resource the name of its stack, where the provider does not make one up.
+func namedLikeStack(t *target) error {
+	t.block.set("name", text(t.stack.Name))
 	return nil
 }
 

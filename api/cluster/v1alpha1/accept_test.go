@@ -112,6 +112,25 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 			"a fleet with waves", fleet,
 			"spec: {rollout: {maxConcurrent: 10%, progressDeadline: 1h, waves: [{name: a, size: 5%, maxConcurrent: 1, soak: 24h}]}}", "", "",
 		},
+		{
+			"another existing placement group", group, "spec: {placement: {group: a}}", "spec: {placement: {group: b}}", "",
+		},
+		{
+			"a placement group of its own later", group, "spec: {placement: {group: a}}",
+			"spec: {placement: {group: null, strategy: partition, partitions: 7}}", "",
+		},
+		{
+			"another size of a spread group", group, "spec: {placement: {strategy: spread}}", "spec: {maxSize: 5}", "",
+		},
+		{
+			"a Capacity Block", group,
+			"spec: {instanceTypes: [p5.48xlarge], capacityReservation: {id: cr-0123456789abcdef0, type: CapacityBlock}}", "", "",
+		},
+		{
+			"a resource group of capacity reservations, and nothing else", group,
+			`spec: {capacityReservation: {preference: capacity-reservations-only, resourceGroup: "arn:aws-cn:resource-groups:cn-north-1:123456789012:group/a/b"}}`,
+			"spec: {capacityReservation: {resourceGroup: null, preference: none}}", "",
+		},
 		{"one slot in one zone", cluster, `spec: {controlPlane: {replicas: 1}, network: {zones: [eu-central-1a]}}`, "", ""},
 		{
 			"gateways for every zone", cluster,

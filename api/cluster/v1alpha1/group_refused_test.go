@@ -16,6 +16,79 @@ func groupRefusals() []refusal {
 			"spec.cluster in body should be at least 1 chars long",
 		},
 		{
+			"a placement in an existing placement group and in an own one", group, "spec: {placement: {group: a, strategy: spread}}", "",
+			"set either group, for an existing placement group, or strategy, for one of this group's own",
+		},
+		{
+			"a placement without a placement group", group, "spec: {placement: {}}", "",
+			"set either group, for an existing placement group, or strategy, for one of this group's own",
+		},
+		{
+			"another strategy of placement groups", group, "spec: {placement: {strategy: stack}}", "",
+			`Unsupported value: "stack": supported values: "cluster", "spread", "partition"`,
+		},
+		{
+			"partitions of a spread placement group", group, "spec: {placement: {strategy: spread, partitions: 2}}", "",
+			"set partitions with the strategy partition, and only with it",
+		},
+		{
+			"no number of partitions", group, "spec: {placement: {strategy: partition}}", "",
+			"set partitions with the strategy partition, and only with it",
+		},
+		{
+			"too many partitions", group, "spec: {placement: {strategy: partition, partitions: 8}}", "",
+			"spec.placement.partitions in body should be less than or equal to 7",
+		},
+		{
+			"a name that no placement group has", group, `spec: {placement: {group: "é"}}`, "",
+			"the name of a placement group has ASCII characters only",
+		},
+		{
+			"another strategy later", group, "spec: {placement: {strategy: spread}}", "spec: {placement: {strategy: cluster}}",
+			"a placement group cannot be deleted while instances are in it, so a placement with a strategy cannot change: create a new group",
+		},
+		{
+			"no strategy later", group, "spec: {placement: {strategy: spread}}", "spec: {placement: null}",
+			"a placement group cannot be deleted while instances are in it, so a placement with a strategy cannot change: create a new group",
+		},
+		{
+			"reserved capacity without any", group, "spec: {capacityReservation: {}}", "",
+			"set preference, id or resourceGroup",
+		},
+		{
+			"two targets of reserved capacity", group,
+			`spec: {capacityReservation: {id: cr-0123456789abcdef0, resourceGroup: "arn:aws:resource-groups:eu-central-1:123456789012:group/a"}}`, "",
+			"set either id or resourceGroup",
+		},
+		{
+			"a target and another preference", group, "spec: {capacityReservation: {id: cr-0123456789abcdef0, preference: open}}", "",
+			"with id or resourceGroup, the only preference is capacity-reservations-only: leave preference out, or set it to that",
+		},
+		{
+			"another preference for reserved capacity", group, "spec: {capacityReservation: {preference: some}}", "",
+			`Unsupported value: "some": supported values: "open", "none", "capacity-reservations-only"`,
+		},
+		{
+			"a Capacity Block without its reservation", group, "spec: {capacityReservation: {preference: open, type: CapacityBlock}}", "",
+			"a Capacity Block is named by its reservation: set id",
+		},
+		{
+			"not the ID of a capacity reservation", group, "spec: {capacityReservation: {id: reserved}}", "",
+			"write the ID of a capacity reservation, for example cr-0123456789abcdef0",
+		},
+		{
+			"not the ARN of a resource group", group, "spec: {capacityReservation: {resourceGroup: reserved}}", "",
+			"write the ARN of a resource group, for example arn:aws:resource-groups:eu-central-1:123456789012:group/reserved",
+		},
+		{
+			"spot instances with reserved capacity", group, "spec: {spot: {}, capacityReservation: {preference: open}}", "",
+			"spot instances do not use reserved capacity: leave out spot or capacityReservation",
+		},
+		{
+			"two types in a reservation", group, "spec: {instanceTypes: [m6i.large, m6a.large], capacityReservation: {id: cr-0123456789abcdef0}}", "",
+			"a capacity reservation has one instance type: name only that type, or use capacityReservation.resourceGroup",
+		},
+		{
 			"another cluster later", group, "", "spec: {cluster: other}",
 			"cluster cannot change: create a new group in the other cluster",
 		},

@@ -36,6 +36,10 @@ type Launch struct {
 	// Base is how many of them are on demand at least, and Share the share of the others that is,
 	// from 0 to 1.
 	Base, Share float64
+	// Prepaid says that they are those of a Capacity Block, which is paid for in advance and does not
+	// count for the quotas of instances:
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
+	Prepaid bool
 	// Data are the properties of an instance or of a launch template's data; nil if not known.
 	Data *template.Node
 }
@@ -115,6 +119,11 @@ func nodegroup(r *template.Resource, all map[string]*template.Resource) *Launch 
 			l.Types = append(l.Types, text)
 		}
 	}
+	if kind := l.Data.Get("InstanceType"); kind != nil {
+		text, _ := kind.Scalar()
+		l.Types = []string{text}
+	}
+	l.Prepaid = marketOf(l.Data) == capacityBlock
 	if capacity, _ := r.Properties.Get("CapacityType").Scalar(); capacity == "SPOT" {
 		l.Share = 0
 	}
@@ -138,9 +147,21 @@ func (l *Launch) template(specification *template.Node, all map[string]*template
 		text, _ := kind.Scalar()
 		l.Types = []string{text}
 	}
-	if market, _ := l.Data.Get("InstanceMarketOptions").Get("MarketType").Scalar(); market == "spot" {
+	switch marketOf(l.Data) {
+	case "spot":
 		l.Share = 0
+	case capacityBlock:
+		l.Prepaid = true
 	}
+}
+
+// capacityBlock is the market of instances of a Capacity Block.
+const capacityBlock = "capacity-block"
+
+// marketOf returns the market of the instances of a launch template.
+func marketOf(data *template.Node) string {
+	market, _ := data.Get("InstanceMarketOptions").Get("MarketType").Scalar()
+	return market
 }
 
 // override sets the types of a mixed instances policy, if it has any.
@@ -205,5 +226,5 @@ func (l *Launch) onDemand(n float64) float64 {
 // Equal reports whether two launches have the same instances.
 func (l *Launch) Equal(other *Launch) bool {
 	return l.Low == other.Low && l.High == other.High && l.Unknown == other.Unknown && l.Base == other.Base && l.Share == other.Share &&
-		slices.Equal(l.Types, other.Types)
+		l.Prepaid == other.Prepaid && slices.Equal(l.Types, other.Types)
 }

@@ -32,6 +32,8 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	r.checkGroup(&problems, c, g.Namespace)
 	r.checkTypes(&problems)
 	r.resolveSubnets(&problems, c)
+	r.checkPlacement(&problems)
+	r.checkCapacity(&problems, c)
 	if c.EKS() != nil {
 		r.checkEKSGroup(&problems, &g.Spec)
 	} else {

@@ -377,6 +377,64 @@ func TestProblemsOfGroups(t *testing.T) {
 			`spec.minSize: 4 to 3 nodes is not a valid size; set minSize to at least 0 and at most maxSize, and maxSize to at least 1`,
 		},
 		{
+			"close together in several zones", c, `spec: {placement: {strategy: cluster}}`,
+			`spec.placement.strategy: the strategy cluster is for one zone, but the group uses eu-central-1a, eu-central-1b, eu-central-1c; limit the group to one zone with spec.zones or spec.subnets`,
+		},
+		{
+			"burstable instances close together", c, `spec: {zones: [eu-central-1a], instanceTypes: [m6i.large, t3.large], placement: {strategy: cluster}}`,
+			`spec.instanceTypes[1]: instances of type t3.large cannot be in a placement group with the strategy cluster; choose another type, or another placement`,
+		},
+		{
+			"more nodes apart than there is hardware", c, `spec: {zones: [eu-central-1a], maxSize: 8, placement: {strategy: spread}}`,
+			`spec.maxSize: 8 nodes are more than the strategy spread allows, which is 7 in each zone; set at most 7, add zones, or use the strategy partition`,
+		},
+		{
+			"no number of partitions", c, `spec: {placement: {strategy: partition}}`,
+			`spec.placement.partitions: 0 is not a valid number of partitions; set 1 to 7`,
+		},
+		{
+			"a placement of nothing", c, `spec: {placement: {}}`,
+			`spec.placement: it names neither a placement group nor a strategy; set group or strategy`,
+		},
+		{
+			"two placements", c, `spec: {placement: {group: a, strategy: spread}}`,
+			`spec.placement.group: an existing placement group has its own strategy; leave out group or strategy`,
+		},
+		{
+			"a dynamic reference as a placement group", c, `spec: {placement: {group: "{{resolve:secretsmanager:prod}}"}}`,
+			`spec.placement.group: a dynamic reference ({{resolve:…}}), or a piece of one, would read secrets with the operator's permissions; write the value itself`,
+		},
+		{
+			"spot instances with reserved capacity", c, `spec: {spot: {onDemandPercentage: 0}, capacityReservation: {preference: none}}`,
+			`spec.capacityReservation: spot instances do not use reserved capacity; leave out spot or capacityReservation`,
+		},
+		{
+			"reserved capacity of nothing", c, `spec: {capacityReservation: {}}`,
+			`spec.capacityReservation: it names no reserved capacity; set preference, id or resourceGroup`,
+		},
+		{
+			"a target that may not be used", c, `spec: {zones: [eu-central-1a], capacityReservation: {id: cr-0123456789abcdef0, preference: none}}`,
+			`spec.capacityReservation.preference: the preference none contradicts id and resourceGroup; leave it out, or set it to capacity-reservations-only`,
+		},
+		{
+			"a reservation in one of several zones", c, `spec: {capacityReservation: {id: cr-0123456789abcdef0}}`,
+			`spec.capacityReservation.id: a capacity reservation is in one zone, but the group uses eu-central-1a, eu-central-1b, eu-central-1c; limit the group to that zone with spec.zones or spec.subnets, or use resourceGroup`,
+		},
+		{
+			"several types in a reservation", c,
+			`spec: {zones: [eu-central-1a], instanceTypes: [m6i.large, m6a.large], capacityReservation: {id: cr-0123456789abcdef0}}`,
+			`spec.instanceTypes: the group has 2 instance types, but a capacity reservation has one; name only that of the reservation, or use capacityReservation.resourceGroup`,
+		},
+		{
+			"a block without its reservation", c, `spec: {capacityReservation: {preference: open, type: CapacityBlock}}`,
+			`spec.capacityReservation.id: a Capacity Block is named by its reservation; set it`,
+		},
+		{
+			"a resource group elsewhere", c,
+			`spec: {capacityReservation: {resourceGroup: "arn:aws:resource-groups:us-east-1:123456789012:group/a"}}`,
+			`spec.capacityReservation.resourceGroup: the resource group is in the region us-east-1; name a resource group of eu-central-1`,
+		},
+		{
 			"no types", c, `spec: {instanceTypes: []}`,
 			`spec.instanceTypes: there are no instance types; name at least one`,
 		},

@@ -234,7 +234,7 @@ func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*
 			Volumes:       []v1alpha1.DataVolume{{Device: eksRootDevice, Volume: g.Spec.RootVolume}},
 			MinSize:       g.Spec.MinSize, MaxSize: g.Spec.MaxSize, Replicas: strconv.Itoa(int(g.Spec.ExpectedNodes())),
 			DiskTags: named(g.StackName, g.DiskTags), Roll: rollOf(g),
-			UserData: rollUserData(g.Spec.Roll),
+			UserData: rollUserData(g.Spec.Roll), Capacity: g.Spec.CapacityReservation,
 		},
 		StackName: g.StackName, Cluster: c.Name, Version: c.EKSVersion(), AMIType: amiType(g.Spec.Architecture), CapacityType: "ON_DEMAND",
 		InstanceTypes: g.Spec.InstanceTypes, Labels: tags(g.Labels),
@@ -242,6 +242,12 @@ func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*
 	}
 	if g.Spec.Spot != nil {
 		n.CapacityType = "SPOT"
+	}
+	if n.CapacityBlock() { // whose instance type is in the launch template
+		n.CapacityType, n.InstanceType, n.InstanceTypes = "CAPACITY_BLOCK", g.Spec.InstanceTypes[0], nil
+	}
+	if err := n.place(c, g); err != nil {
+		return nil, err
 	}
 	for _, taint := range g.Spec.Taints {
 		taint.Effect = taintEffects[taint.Effect]

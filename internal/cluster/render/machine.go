@@ -69,6 +69,12 @@ type machine struct {
 	Mix *mix
 	// Roll is how instances are replaced, for instance groups only.
 	Roll roll
+	// Placement is an expression for the name of the instances' placement group, empty for none.
+	Placement string
+	// PlacementGroup is the placement group that the stack has, nil without one.
+	PlacementGroup *placementGroup
+	// Capacity is the reserved capacity of the instances, nil for EC2's default.
+	Capacity *v1alpha1.CapacityReservation
 }
 
 // roll is how the instances of a group are replaced.
@@ -95,6 +101,11 @@ type mix struct {
 	OnDemandBase, OnDemandPercentage int32
 	SpotStrategy                     v1alpha1.SpotStrategy
 	SpotMaxPrice                     string
+}
+
+// CapacityBlock reports whether the instances are those of a Capacity Block.
+func (m machine) CapacityBlock() bool {
+	return m.Capacity != nil && m.Capacity.Type == v1alpha1.CapacityBlock
 }
 
 // TaggedWithMachine are the resources that are created with an instance.

@@ -84,6 +84,51 @@ func TestMix(t *testing.T) {
 	}
 }
 
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-template-capacity-blocks.html
+func TestCapacityBlock(t *testing.T) {
+	s := groupOf(t, func(s *v1alpha1.InstanceGroupSpec) {
+		s.CapacityReservation = &v1alpha1.CapacityReservation{ID: "cr-0123456789abcdef0", Type: v1alpha1.CapacityBlock}
+	})
+	if got := property(s, "LaunchTemplate", "LaunchTemplateData", "InstanceMarketOptions"); got != `{"MarketType":"capacity-block"}` {
+		t.Errorf("the market is %s", got)
+	}
+	const want = `{"CapacityReservationTarget":{"CapacityReservationId":"cr-0123456789abcdef0"}}`
+	if got := property(s, "LaunchTemplate", "LaunchTemplateData", "CapacityReservationSpecification"); got != want {
+		t.Errorf("the reserved capacity is %s", got)
+	}
+	if got := property(s, "AutoScalingGroup", "MixedInstancesPolicy"); got != "" {
+		t.Errorf("the group mixes instances: %s", got)
+	}
+}
+
+// https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+func TestCapacityBlockOfEKS(t *testing.T) {
+	f := read(t, "../../../examples/clusters/eks.yaml")
+	f.cluster.Spec.Release = "set-1.2.0"
+	spec := &f.groups[0].Spec
+	spec.InstanceTypes, spec.Zones, spec.Spot = spec.InstanceTypes[:1], []string{"eu-central-1a"}, nil
+	spec.CapacityReservation = &v1alpha1.CapacityReservation{ID: "cr-0123456789abcdef0", Type: v1alpha1.CapacityBlock}
+	c, groups := f.resolve(t, setRelease("1.2.0"))
+	base, err := render.Base(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := render.Group(c, groups[0], outputs(base), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := property(s, "NodeGroup", "CapacityType"); got != `"CAPACITY_BLOCK"` {
+		t.Errorf("the capacity type is %s", got)
+	}
+	if got := property(s, "NodeGroup", "InstanceTypes"); got != "" {
+		t.Errorf("the node group has the instance types %s", got)
+	}
+	if got := property(s, "LaunchTemplate", "LaunchTemplateData", "InstanceType"); got != `"`+spec.InstanceTypes[0]+`"` {
+		t.Errorf("the launch template has the instance type %s", got)
+	}
+	valid(t, s)
+}
+
 // Whatever people write comes out as they wrote it, and as nothing else.
 func TestTextStaysText(t *testing.T) {
 	const odd = "a: {{ .Name }} \"b\" # ${AWS::AccountId}\n- !Ref c \\ 'd' \u2028 €"

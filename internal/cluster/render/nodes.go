@@ -156,7 +156,10 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 	}
 	m.Mix = mixOf(&g.Spec)
 	m.Tags, m.DiskTags, m.GroupTags = named(g.StackName, g.Tags), named(g.StackName, g.DiskTags), autoscalerTags(g)
-	m.Roll = rollOf(g)
+	m.Roll, m.Capacity = rollOf(g), g.Spec.CapacityReservation
+	if err := m.place(c, g); err != nil {
+		return nil, err
+	}
 	return h.stack(
 		g.StackName,
 		fmt.Sprintf("Kubernetes cluster %s: instance group %s", c.Name, g.Name),

@@ -51,12 +51,22 @@ var rollsNothing = map[string]func(*rapid.T, *v1alpha1.InstanceGroupSpec){
 // the machines. That all else that shapes a node is in the bundle, and so in the user data, is
 // package bootstrap's to hold.
 var rollsAll = map[string]func(*v1alpha1.InstanceGroupSpec){
-	"another type":     func(s *v1alpha1.InstanceGroupSpec) { s.InstanceTypes = []string{"m6i.xlarge"} },
-	"one more type":    func(s *v1alpha1.InstanceGroupSpec) { s.InstanceTypes = append(s.InstanceTypes, "m6a.large") },
-	"spot":             func(s *v1alpha1.InstanceGroupSpec) { s.Spot = &v1alpha1.Spot{} },
-	"another image":    func(s *v1alpha1.InstanceGroupSpec) { s.Image = "ami-0123456789abcdef9" },
-	"a bigger disk":    func(s *v1alpha1.InstanceGroupSpec) { s.RootVolume.SizeGiB = 99 },
-	"one more disk":    func(s *v1alpha1.InstanceGroupSpec) { s.Volumes = []v1alpha1.DataVolume{{Device: "/dev/sdp"}} },
+	"another type":  func(s *v1alpha1.InstanceGroupSpec) { s.InstanceTypes = []string{"m6i.xlarge"} },
+	"one more type": func(s *v1alpha1.InstanceGroupSpec) { s.InstanceTypes = append(s.InstanceTypes, "m6a.large") },
+	"spot":          func(s *v1alpha1.InstanceGroupSpec) { s.Spot = &v1alpha1.Spot{} },
+	"another image": func(s *v1alpha1.InstanceGroupSpec) { s.Image = "ami-0123456789abcdef9" },
+	"a bigger disk": func(s *v1alpha1.InstanceGroupSpec) { s.RootVolume.SizeGiB = 99 },
+	"one more disk": func(s *v1alpha1.InstanceGroupSpec) { s.Volumes = []v1alpha1.DataVolume{{Device: "/dev/sdp"}} },
+	"a placement group of its own": func(s *v1alpha1.InstanceGroupSpec) {
+		s.Placement = &v1alpha1.Placement{Strategy: v1alpha1.PlacementPartition, Partitions: 3}
+	},
+	"an existing placement group": func(s *v1alpha1.InstanceGroupSpec) { s.Placement = &v1alpha1.Placement{Group: "a"} },
+	"no reserved capacity": func(s *v1alpha1.InstanceGroupSpec) {
+		s.CapacityReservation = &v1alpha1.CapacityReservation{Preference: v1alpha1.CapacityNone}
+	},
+	"a Capacity Block": func(s *v1alpha1.InstanceGroupSpec) {
+		s.CapacityReservation = &v1alpha1.CapacityReservation{ID: "cr-0123456789abcdef0", Type: v1alpha1.CapacityBlock}
+	},
 	"a security group": func(s *v1alpha1.InstanceGroupSpec) { s.SecurityGroups = []string{"sg-0123456789abcdef9"} },
 }
 

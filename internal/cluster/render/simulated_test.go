@@ -38,7 +38,13 @@ func TestSimulatedStacks(t *testing.T) {
 			spec.DNS, spec.ControlPlane.Image, spec.IAM.PermissionsBoundary = nil, "", ""
 			spec.API.SecurityGroups, spec.ControlPlane.SecurityGroups = nil, nil
 			for _, g := range f.groups {
-				g.Spec.SecurityGroups, g.Spec.Image, g.Spec.Subnets = nil, "", nil
+				g.Spec.SecurityGroups, g.Spec.Image, g.Spec.Subnets, g.Spec.CapacityReservation = nil, "", nil, nil
+				if p := g.Spec.Placement; p != nil && p.Group != "" {
+					g.Spec.Placement = nil
+				}
+				if strings.HasPrefix(g.Spec.InstanceTypes[0], "p5.") { // of Capacity Blocks, which the simulator lacks
+					g.Spec.InstanceTypes = []string{"m6i.large"}
+				}
 			}
 			if spec.Network.VPC != "" {
 				region.network(t, &spec.Network)

@@ -143,7 +143,9 @@ func (s *Service) try(request ec2.LaunchRequest, choices []choice) (ec2.Instance
 		if err == nil {
 			return instance, nil
 		}
-		if !slices.Contains([]string{"InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"}, code(err)) {
+		if !slices.Contains([]string{
+			"InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "ReservationCapacityExceeded", "Unsupported",
+		}, code(err)) {
 			break
 		}
 	}

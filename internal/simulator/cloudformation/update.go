@@ -204,13 +204,15 @@ func (s *stack) remember(id string) {
 	}
 }
 
-// tagsReach reports whether resources of a type get the stack's tags.
+// tagsReach reports whether resources of a type get other tags of the stack: not those whose tags are
+// create-only, which no change of the stack's tags replaces.
+// https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1734
 func (s *stack) tagsReach(kind string) bool {
 	if kind == stackType {
 		return true
 	}
 	t, ok := s.engine.registry.Type(kind)
-	return ok && t.Taggable && t.TagProperty != ""
+	return ok && t.Taggable && t.TagProperty != "" && !t.IsCreateOnly([]string{t.TagProperty})
 }
 
 // replaces reports whether one of the changed paths is create-only.

@@ -23,6 +23,9 @@ func (s *Service) access(at wire.Target, arn string) access.Resource {
 			id, arn = known, vpc.ResourceARN(s.partition(), at, known)
 		}
 	}
+	if strings.HasPrefix(name, "placement-group/") { // the ARN has the name
+		id = s.placementID(at, id)
+	}
 	return access.Resource{ARN: arn, Account: at.Account, Tags: s.network.Tags(at.Account, at.Region).Of(id)}
 }
 
@@ -34,6 +37,16 @@ func (s *Service) templateID(at wire.Target, name string) string {
 		if t.name == name {
 			return id
 		}
+	}
+	return ""
+}
+
+// placementID returns the ID of a placement group by its name.
+func (s *Service) placementID(at wire.Target, name string) string {
+	r := s.locked(at)
+	defer r.mu.Unlock()
+	if g := r.placement[name]; g != nil {
+		return g.id
 	}
 	return ""
 }
@@ -132,6 +145,12 @@ func (s *Service) mayRun(ctx context.Context, l *launch, operation string) error
 			return err
 		}
 	}
+	if l.placed != nil {
+		of := access.Resource{ARN: s.placementARN(at, l.placed.name), Account: at.Account, Tags: s.tags(at).Of(l.placed.id)}
+		if err := wire.Authorize(ctx, "ec2:RunInstances", of, nil); err != nil {
+			return err
+		}
+	}
 	if l.profile.RoleARN == "" {
 		return nil
 	}
@@ -142,6 +161,9 @@ func (s *Service) mayRun(ctx context.Context, l *launch, operation string) error
 // uses returns the IDs of the resources that a decided launch uses.
 func (l *launch) uses() []string {
 	ids := []string{*l.image.ImageId}
+	if l.capacity.target != nil {
+		ids = append(ids, l.capacity.target.id)
+	}
 	if l.template != nil {
 		ids = append(ids, l.template.id)
 	}

@@ -18,11 +18,9 @@ import (
 // catalogOperations are the operations on what AWS offers: images and instance types.
 func (s *Service) catalogOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
-		"DescribeCapacityReservations":  wire.Op(s.describeCapacityReservations),
 		"DescribeImages":                wire.Op(s.describeImages),
 		"DescribeInstanceTypeOfferings": wire.Op(s.describeInstanceTypeOfferings),
 		"DescribeInstanceTypes":         wire.Op(s.describeInstanceTypes),
-		"DescribePlacementGroups":       wire.Op(s.describePlacementGroups),
 		"DescribeSpotPriceHistory":      wire.Op(s.describeSpotPriceHistory),
 		"GetEbsEncryptionByDefault":     wire.Op(s.getEbsEncryptionByDefault),
 	}

@@ -19,6 +19,7 @@ const (
 	volumeType   = "AWS::EC2::Volume"
 	attachedType = "AWS::EC2::VolumeAttachment"
 	keyPairType  = "AWS::EC2::KeyPair"
+	placedType   = "AWS::EC2::PlacementGroup"
 )
 
 // Providers returns the providers of the CloudFormation types for EC2's compute resources.
@@ -29,6 +30,7 @@ func (s *Service) Providers() map[string]resource.Provider {
 		volumeType:   volumeProvider{s},
 		attachedType: attachmentProvider{s},
 		keyPairType:  keyPairProvider{s},
+		placedType:   placementProvider{s},
 	}
 }
 

@@ -39,7 +39,7 @@ var commonProperties = []string{
 
 // unsupportedProperties are the properties that the simulator does not support.
 var unsupportedProperties = []string{
-	"AdditionalInfo", "Affinity", "HostId", "HostResourceGroupArn", "Ipv6AddressCount", "Ipv6Addresses", "PlacementGroupName", "RamdiskId",
+	"AdditionalInfo", "Affinity", "HostId", "HostResourceGroupArn", "Ipv6AddressCount", "Ipv6Addresses", "RamdiskId",
 	"SsmAssociations", "Volumes",
 }
 
@@ -68,6 +68,9 @@ func dataOf(properties map[string]any) (*launchData, error) {
 	}
 	if v, ok := properties["AvailabilityZone"]; ok {
 		placement["AvailabilityZone"] = v
+	}
+	if v, ok := properties["PlacementGroupName"]; ok {
+		placement["GroupName"] = v
 	}
 	if len(placement) > 0 {
 		data["Placement"] = placement
@@ -328,6 +331,9 @@ func (p instanceProvider) Read(_ context.Context, r resource.Request) (map[strin
 	live["SecurityGroupIds"] = groups
 	if i.data.KeyName != nil {
 		live["KeyName"] = *i.data.KeyName
+	}
+	if i.placed != nil {
+		live["PlacementGroupName"] = i.placed.name
 	}
 	if i.profile.Name != "" {
 		live["IamInstanceProfile"] = i.profile.Name

@@ -28,6 +28,8 @@
 //   - A machine that exits leaves its instance running.
 //   - Without the parameter Latest, GetConsoleOutput returns the console of the last stop, reboot or
 //     termination. EC2 also posts the output of a launch, minutes later.
-//   - IPv6, prices, placement groups, dedicated hosts, fleets and reserved capacity are not
-//     supported.
+//   - EC2 finds hardware for a placement group as long as its rules permit, and an instance cannot
+//     move between placement groups.
+//   - Capacity reservations begin at once, and an instance does not move into one that begins later.
+//   - IPv6, prices, dedicated hosts, fleets and Capacity Blocks are not supported.
 package ec2

@@ -216,22 +216,3 @@ func TestSpotPrices(t *testing.T) {
 		t.Errorf("%d prices", all)
 	}
 }
-
-func TestAccountHasNoReservationsAndPlacementGroups(t *testing.T) {
-	w := start(t)
-	ctx := t.Context()
-	reservations, err := w.DescribeCapacityReservations(ctx, &awsec2.DescribeCapacityReservationsInput{
-		Filters: []types.Filter{{Name: aws.String("state"), Values: []string{"active"}}}, MaxResults: aws.Int32(1000),
-	})
-	if err != nil || len(reservations.CapacityReservations) != 0 {
-		t.Errorf("got %+v, %v", reservations, err)
-	}
-	_, err = w.DescribeCapacityReservations(ctx, &awsec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{"cr-00000000"}})
-	wiretest.WantCode(t, err, "InvalidCapacityReservationId.NotFound")
-	_, err = w.DescribePlacementGroups(ctx, &awsec2.DescribePlacementGroupsInput{GroupNames: []string{"spread"}})
-	wiretest.WantCode(t, err, "InvalidPlacementGroup.Unknown")
-	_, err = w.DescribePlacementGroups(ctx, &awsec2.DescribePlacementGroupsInput{
-		Filters: []types.Filter{{Name: aws.String("color"), Values: []string{"red"}}},
-	})
-	wiretest.WantCode(t, err, "InvalidParameterValue")
-}

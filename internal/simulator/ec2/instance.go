@@ -52,6 +52,11 @@ type instance struct {
 	postedAt time.Time
 	// work is the queue of tasks for its machine.
 	work line
+	// placed is its placement group, nil for none; partition is its partition there, 0 for none.
+	placed    *placementGroup
+	partition int32
+	// reserved is the capacity reservation in which it runs, nil for none.
+	reserved *capacityReservation
 }
 
 // reservation is the result of one launch request.
@@ -169,7 +174,7 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 		Architecture: i.kind.architecture(), ClientToken: aws.String(i.token), EbsOptimized: aws.Bool(aws.ToBool(i.data.EbsOptimized)),
 		EnaSupport: aws.Bool(true), Hypervisor: types.HypervisorTypeXen, KeyName: i.data.KeyName, LaunchTime: &i.Launched,
 		MetadataOptions: &i.metadata, Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
-		Placement:      &types.Placement{AvailabilityZone: &i.Zone, GroupName: aws.String(""), Tenancy: types.TenancyDefault},
+		Placement:      i.placementView(),
 		PrivateDnsName: aws.String(""), PublicDnsName: aws.String(""), RootDeviceName: &i.rootDevice, RootDeviceType: types.DeviceTypeEbs,
 		StateTransitionReason: aws.String(i.transition), Tags: s.tags(r.Target).List(i.ID), VirtualizationType: types.VirtualizationTypeHvm,
 		PlatformDetails: aws.String("Linux/UNIX"), UsageOperation: aws.String("RunInstances"), UsageOperationUpdateTime: &i.Launched,
@@ -197,6 +202,7 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 	if i.profile.ARN != "" && i.State != types.InstanceStateNameTerminated {
 		d.IamInstanceProfile = &types.IamInstanceProfile{Arn: &i.profile.ARN, Id: &i.profile.ID}
 	}
+	i.describeCapacity(&d)
 	for _, v := range r.attached(i.ID) {
 		d.BlockDeviceMappings = append(d.BlockDeviceMappings, types.InstanceBlockDeviceMapping{
 			DeviceName: &v.attachment.device,
@@ -286,6 +292,7 @@ func (s *Service) Kept(account, regionName string) map[string]int {
 	defer r.mu.Unlock()
 	kept := map[string]int{
 		"volume": len(r.volumes), "snapshot": len(r.snapshots), "launch-template": len(r.templates), "key-pair": len(r.keyPairs),
+		"placement-group": len(r.placement),
 	}
 	for _, i := range r.instances {
 		if i.State != terminated {

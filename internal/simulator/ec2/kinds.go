@@ -243,9 +243,7 @@ func (k *kind) describe() types.InstanceTypeInfo {
 				{NetworkCardIndex: aws.Int32(0), MaximumNetworkInterfaces: aws.Int32(k.interfaces)},
 			},
 		},
-		PlacementGroupInfo: &types.PlacementGroupInfo{
-			SupportedStrategies: []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread},
-		},
+		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: k.strategies()},
 	}
 	if !k.arm {
 		info.SupportedBootModes = append(info.SupportedBootModes, types.BootModeTypeLegacyBios)
@@ -257,4 +255,15 @@ func (k *kind) describe() types.InstanceTypeInfo {
 		info.SupportedBootModes = []types.BootModeType{types.BootModeTypeLegacyBios}
 	}
 	return info
+}
+
+// strategies returns the strategies of placement groups for the instance type: all but burstable ones
+// and M7i-flex can be close together.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/limitations-placement-groups.html
+func (k *kind) strategies() []types.PlacementGroupStrategy {
+	list := []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread}
+	if !k.burst && !strings.HasPrefix(k.name, "m7i-flex.") {
+		list = append([]types.PlacementGroupStrategy{types.PlacementGroupStrategyCluster}, list...)
+	}
+	return list
 }

@@ -38,7 +38,11 @@ type launch struct {
 	profile  iam.InstanceProfile
 	userData []byte
 	kinds    map[types.ResourceType]map[string]string // tags
+	placed   *placementGroup
 	spot     bool
+	capacity wantedCapacity
+	// reserved are the capacity reservations of the instances, nil for those outside.
+	reserved []*capacityReservation
 }
 
 // Launch launches one instance, which is pending when Launch returns. It returns the errors of
@@ -138,6 +142,12 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 		return invalid("Invalid value '%s' for InstanceType.", d.InstanceType)
 	}
 	l.kind = k
+	if l.placed, err = r.placementOf(d.Placement); err != nil {
+		return err
+	}
+	if l.capacity, err = r.wanted(d); err != nil {
+		return err
+	}
 	if k.architecture() != l.image.Architecture {
 		return invalid("The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
 			"Specify an instance type and an AMI that have matching architectures, and try again. "+
@@ -302,12 +312,9 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.scarce.available(r.Target, subnet.Zone, l.kind, l.spot); err != nil {
-		return nil, err
-	}
 	count := l.most
-	for err = r.withinQuota(l.spot, count*int(l.kind.vCPUs)); err != nil && count > l.least; count-- {
-		err = r.withinQuota(l.spot, (count-1)*int(l.kind.vCPUs))
+	for err = s.admit(r, l, subnet.Zone, count); err != nil && count > l.least; count-- {
+		err = s.admit(r, l, subnet.Zone, count-1)
 	}
 	if err != nil {
 		return nil, err
@@ -322,6 +329,9 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	made := &reservation{id: newID("r"), owner: r.Account, requester: l.requester}
 	for n := range count {
 		i, err := s.make(r, l, cards, &subnet, volumes)
+		if err == nil {
+			i.reserved = l.reserved[n]
+		}
 		if err != nil {
 			if n >= l.least {
 				break
@@ -361,6 +371,7 @@ func (s *Service) make(
 		rootDevice: aws.ToString(l.image.RootDeviceName),
 		protect:    aws.ToBool(l.data.DisableApiTermination), protectStop: aws.ToBool(l.data.DisableApiStop),
 		shutdown: l.data.InstanceInitiatedShutdownBehavior, metadata: metadataOptions(l.data.MetadataOptions), tokens: nil,
+		placed: l.placed, partition: r.partitionOf(l.placed, l.data.Placement, subnet.Zone),
 	}
 	if l.template != nil {
 		i.LaunchTemplateID, i.LaunchTemplateVersion = l.template.id, l.version

@@ -28,6 +28,7 @@ const terminatedRetention = time.Hour
 // sweep forgets instances that were terminated long ago. The caller holds the lock.
 func (s *Service) sweep(r *region) {
 	now := s.env.Clock.Now()
+	r.expire(now)
 	for len(r.ended) > 0 && now.Sub(r.ended[0].ended) >= terminatedRetention {
 		delete(r.instances, r.ended[0].ID)
 		delete(r.launches, r.ended[0].token)
@@ -207,6 +208,7 @@ func (s *Service) stop(r *region, i *instance, why types.StateReason, who string
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if i.State == stopping {
+			i.reserved = nil
 			s.enter(i, stopped)
 			if then := i.onStopped; then != nil {
 				i.onStopped = nil
@@ -218,12 +220,15 @@ func (s *Service) stop(r *region, i *instance, why types.StateReason, who string
 
 // start starts a stopped instance. The caller holds the lock.
 func (s *Service) start(r *region, i *instance) error {
-	if err := s.scarce.available(r.Target, i.Zone, i.kind, i.Spot); err != nil {
+	l := &launch{data: i.data, kind: i.kind, spot: i.Spot, placed: i.placed}
+	var err error
+	if l.capacity, err = r.wanted(i.data); err != nil {
 		return err
 	}
-	if err := r.withinQuota(i.Spot, int(i.kind.vCPUs)); err != nil {
+	if err := s.admit(r, l, i.Zone, 1); err != nil {
 		return err
 	}
+	i.reserved = l.reserved[0]
 	i.Launched, i.transition, i.Reason = s.env.Clock.Now(), "", types.StateReason{}
 	s.enter(i, pending)
 	s.runner.after(s.latency("pending"), &i.work, func() { s.boot(r, i) })

@@ -77,13 +77,10 @@ func checkRequest(in *ec2.RunInstancesInput) error {
 // checkSupported rejects parameters that would change the instance and that the simulator does not
 // support.
 func checkSupported(d *launchData) error {
-	capacity := d.CapacityReservationSpecification
 	for _, p := range []struct {
 		name string
 		used bool
 	}{
-		{"CapacityReservationSpecification", capacity != nil && (capacity.CapacityReservationTarget != nil ||
-			capacity.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly)},
 		{"CpuOptions", d.CpuOptions != nil},
 		{"ElasticGpuSpecifications", len(d.ElasticGpuSpecifications) > 0},
 		{"ElasticInferenceAccelerators", len(d.ElasticInferenceAccelerators) > 0},
@@ -123,8 +120,7 @@ func checkPlacement(p *types.LaunchTemplatePlacement) error {
 	if p == nil {
 		return nil
 	}
-	if p.Affinity != nil || p.GroupId != nil || aws.ToString(p.GroupName) != "" || p.HostId != nil || p.HostResourceGroupArn != nil ||
-		p.PartitionNumber != nil || p.SpreadDomain != nil || p.Tenancy != "" && p.Tenancy != types.TenancyDefault {
+	if p.Affinity != nil || p.HostId != nil || p.HostResourceGroupArn != nil || p.SpreadDomain != nil || p.Tenancy != "" && p.Tenancy != types.TenancyDefault {
 		return unsupported("Placement")
 	}
 	return nil

@@ -239,6 +239,12 @@ func (m *metadataService) tree(r *region) map[string]string {
 	if subnet, ok := m.s.network.Subnet(r.Account, r.Region, i.SubnetID); ok {
 		tree["meta-data/placement/availability-zone-id"] = subnet.ZoneID
 	}
+	if i.placed != nil {
+		tree["meta-data/placement/group-name"] = i.placed.name
+	}
+	if i.partition > 0 {
+		tree["meta-data/placement/partition-number"] = strconv.Itoa(int(i.partition))
+	}
 	m.addNetwork(r, tree)
 	m.addSpot(tree)
 	m.addRole(tree)

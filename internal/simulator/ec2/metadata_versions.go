@@ -29,6 +29,8 @@ var released = map[string]string{
 	"meta-data/network":                        "2011-01-01",
 	"meta-data/placement":                      "2008-02-01",
 	"meta-data/placement/availability-zone-id": "2019-10-01",
+	"meta-data/placement/group-name":           "2020-08-24",
+	"meta-data/placement/partition-number":     "2020-08-24",
 	"meta-data/placement/region":               "2020-08-24",
 	"meta-data/public-hostname":                "2007-01-19",
 	"meta-data/public-ipv4":                    "2007-01-19",

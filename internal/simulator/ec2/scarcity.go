@@ -149,6 +149,9 @@ func (r *region) withinQuota(spot bool, more int) error {
 		return nil
 	}
 	used := 0
+	if !spot {
+		used = r.reservedProcessors()
+	}
 	for _, i := range r.instances {
 		if i.Spot == spot && (i.State == types.InstanceStateNamePending || i.State == types.InstanceStateNameRunning) {
 			used += int(i.kind.vCPUs)

@@ -64,11 +64,15 @@ type region struct {
 	snapshots map[string]*snapshot
 	templates map[string]*launchTemplate
 	keyPairs  map[string]*keyPair             // by name
+	placement map[string]*placementGroup      // by name
+	capacity  map[string]*capacityReservation // by ID
 	launches  map[string]*reservation         // by client token
 	fleets    map[string]*madeFleet           // by client token
 	plugged   map[string]map[*volume]struct{} // by instance
 	ended     []*instance                     // terminated, the earliest first
 	quota     map[bool]int                    // vCPUs, by whether they are spot
+
+	capacityGroups map[string][]string // IDs of capacity reservations, by the ARN of their resource group
 }
 
 // New returns a service without instances.
@@ -85,6 +89,7 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 		return &region{
 			Target: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
 			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
+			placement: map[string]*placementGroup{}, capacity: map[string]*capacityReservation{}, capacityGroups: map[string][]string{},
 			fleets: map[string]*madeFleet{},
 			quota:  map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
 		}
@@ -99,7 +104,7 @@ func (s *Service) Service() *wire.Service {
 	operations := map[string]wire.Operation{}
 	for _, some := range []map[string]wire.Operation{
 		s.network.Operations(), s.instanceOperations(), s.attributeOperations(), s.catalogOperations(), s.volumeOperations(),
-		s.templateOperations(), s.keyPairOperations(),
+		s.templateOperations(), s.keyPairOperations(), s.placementOperations(), s.capacityOperations(),
 	} {
 		maps.Copy(operations, some)
 	}
