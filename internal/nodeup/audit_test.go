@@ -95,7 +95,7 @@ func newAuditor(t *testing.T) *auditor {
 		Folder: "/var/log/kubernetes/audit", File: "audit.log", Bucket: backupBucket, Prefix: "audit/", EverySeconds: 60,
 	}
 	a.machine = newMachine(t, b)
-	a.options.AWS.Objects = a.to.client
+	a.options.Bucket, a.options.AWS.Objects = backupBucket, a.to.client
 	a.options.Clock = &hurried{}
 	a.to.put(bundle.Key(b.Hash()), b.JSON())
 	server := httptest.NewTLSServer(a.api)
