@@ -79,14 +79,14 @@ func TestPoliciesRequireConditionalWrites(t *testing.T) {
 	owner := s3.NewFromConfig(a.root, onPath)
 	bucket := aws.String("log")
 	done(t)(owner.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: bucket, CreateBucketConfiguration: locationOf(a.root)}))
-	adds := s3.NewFromConfig(a.user("ann", policy(
+	adds := s3.NewFromConfig(a.user("ann",
 		`{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::log/audit/*","Condition":{"Null":{"s3:if-none-match":"false"},`+
 			`"StringEquals":{"aws:ResourceAccount":"`+root+`"}}}`,
 		`{"Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::log/*"}`,
-	)), onPath)
-	other := s3.NewFromConfig(a.user("bob", policy(
+	), onPath)
+	other := s3.NewFromConfig(a.user("bob",
 		`{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::log/*","Condition":{"StringEquals":{"aws:ResourceAccount":"210987654321"}}}`,
-	)), onPath)
+	), onPath)
 	put := func(client *s3.Client, key, condition string) error {
 		in := &s3.PutObjectInput{Bucket: bucket, Key: &key, Body: strings.NewReader(condition)}
 		if condition != "" {
