@@ -131,7 +131,9 @@ read $(read)`
 	}
 	key := found.Contents[0].Key
 	put := func(key string, condition *string) error {
-		_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader("forged"), IfNoneMatch: condition})
+		_, err := client.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: &bucket, Key: &key, Body: strings.NewReader("forged"), IfNoneMatch: condition,
+		})
 		return err
 	}
 	_, read := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: key})

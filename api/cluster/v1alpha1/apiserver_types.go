@@ -80,7 +80,7 @@ type AuditShipping struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$')",message="write the ARN of a KMS key, for example arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-	KMSKeyARN string `json:"kmsKeyARN,omitempty"` //nolint:tagliatelle // as Kubernetes spells initialisms
+	KMSKeyARN string `json:"kmsKeyARN,omitempty"`
 
 	// Every is the longest time that a line waits before it is shipped, 10s to 1h. The default is 1m.
 	// It is shipped earlier when 5 MiB wait, and when the file is rotated.

@@ -90,15 +90,14 @@ func nodeFrom(from *corev1.Node) Node {
 		}
 	}
 	for i := range from.Status.Conditions {
-		switch c := &from.Status.Conditions[i]; c.Type {
-		case corev1.NodeReady:
+		c := &from.Status.Conditions[i]
+		if c.Type == corev1.NodeReady {
 			n.Ready, n.ReadyChanged = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
-		case bundle.AuditCondition:
-			if n.Slot != NoSlot {
-				n.AuditLog = &NodeReport{
-					Status: corev1.ConditionStatus(start(string(c.Status))), Reason: start(c.Reason), Message: start(c.Message),
-					At: c.LastHeartbeatTime.Time,
-				}
+		}
+		if c.Type == bundle.AuditCondition && n.Slot != NoSlot {
+			n.AuditLog = &NodeReport{
+				Status: corev1.ConditionStatus(start(string(c.Status))), Reason: start(c.Reason), Message: start(c.Message),
+				At: c.LastHeartbeatTime.Time,
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,10 +188,15 @@ func (s *Shipper) load() (found *record, restarted bool, err error) {
 		return nil, false, err
 	}
 	found = &record{}
-	if text == nil || json.Unmarshal(text, found) != nil || slices.Contains(found.Files, nil) {
+	if text == nil || !found.read(text) {
 		return &record{}, true, nil
 	}
 	return found, false, nil
+}
+
+// read reads a record, and reports whether it is one.
+func (r *record) read(text []byte) bool {
+	return json.Unmarshal(text, r) == nil && !slices.Contains(r.Files, nil)
 }
 
 func (s *Shipper) save() error {
@@ -300,33 +306,45 @@ func (s *Shipper) ship(ctx context.Context, files []onDisk, report *Report) erro
 
 // shipPart ships the next part of a file, and reports whether there may be more.
 func (s *Shipper) shipPart(ctx context.Context, of *onDisk, known *file, report *Report) (more bool, err error) {
-	part := s.record.Next
 	most := int64(MostBytes)
-	if part != nil && part.ID == known.ID && part.From == known.Shipped && part.To > part.From && part.To-part.From <= most {
-		most = part.To - part.From
+	if part := s.record.Next; part != nil && part.follows(known) && part.To-part.From <= most {
+		most = part.To - part.From // It may have been added already.
 	}
 	content, ends, err := s.read(of, known.Shipped, most)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", of.name, err)
 	}
 	if len(content) > 0 {
-		to := known.Shipped + int64(len(content))
-		if part == nil || part.ID != known.ID || part.From != known.Shipped || part.To != to {
-			part = &next{ID: known.ID, From: known.Shipped, To: to, Key: s.key("log.gz")}
-			s.record.Next = part
-			if err := s.save(); err != nil {
-				return false, err
-			}
-		}
-		if err := s.put(ctx, part, of, content); err != nil {
+		if err := s.add(ctx, of, known, content); err != nil {
 			return false, err
 		}
 		report.Objects, report.Bytes = report.Objects+1, report.Bytes+int64(len(content))
-		known.Shipped, s.record.Next = part.To, nil
 	}
 	known.Size = max(known.Size, known.Shipped)
 	known.Done = known.Rotated && ends
 	return len(content) > 0 && !known.Done, s.save()
+}
+
+// follows reports whether a part is the next one of a file.
+func (n *next) follows(known *file) bool {
+	return n.ID == known.ID && n.From == known.Shipped && n.To > n.From
+}
+
+// add records which part it is about to add, unless an attempt before has, and adds it.
+func (s *Shipper) add(ctx context.Context, of *onDisk, known *file, content []byte) error {
+	part, to := s.record.Next, known.Shipped+int64(len(content))
+	if part == nil || !part.follows(known) || part.To != to {
+		part = &next{ID: known.ID, From: known.Shipped, To: to, Key: s.key("log.gz")}
+		s.record.Next = part
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	if err := s.put(ctx, part, of, content); err != nil {
+		return err
+	}
+	known.Shipped, s.record.Next = to, nil
+	return nil
 }
 
 // put adds the object of a part. One that exists is the same: an attempt that was interrupted has
@@ -345,9 +363,7 @@ func (s *Shipper) put(ctx context.Context, part *next, of *onDisk, content []byt
 		"file": of.name, "sha256-of-first-line": of.id,
 		"from": strconv.FormatInt(part.From, 10), "to": strconv.FormatInt(part.To, 10),
 	}
-	for name, value := range s.Labels {
-		metadata[name] = value
-	}
+	maps.Copy(metadata, s.Labels)
 	err = s.Put(ctx, Object{Key: part.Key, Content: packed.Bytes(), ContentType: "application/gzip", Metadata: metadata})
 	if errors.Is(err, ErrExists) {
 		return nil

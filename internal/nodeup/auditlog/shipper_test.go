@@ -161,7 +161,7 @@ func TestALogWhoseRecordIsLostIsShippedAgain(t *testing.T) {
 	}
 }
 
-// A record that somebody changed neither stops the shipper nor makes it skip files that it does not name.
+// A damaged record neither stops the shipper nor makes it skip files that it does not name.
 func TestADamagedRecordIsNoReasonToStop(t *testing.T) {
 	s := newSuite(t)
 	s.record = []byte(`{"next":{"id":"x","from":9,"to":-9223372036854775807,"key":"k"},"files":[{"id":"x","shipped":-5,"size":99}]}`)
