@@ -98,7 +98,9 @@ func TestPoliciesRequireConditionalWrites(t *testing.T) {
 	if err := put(adds, "audit/a", "*"); err != nil {
 		t.Fatal(err)
 	}
-	_, copied := adds.CopyObject(ctx, &s3.CopyObjectInput{Bucket: bucket, Key: aws.String("audit/a"), CopySource: aws.String("log/audit/a")})
+	_, copied := adds.CopyObject(ctx, &s3.CopyObjectInput{
+		Bucket: bucket, Key: aws.String("audit/a"), CopySource: aws.String("log/audit/a"),
+	})
 	_, begun := adds.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: aws.String("audit/a")})
 	for name, test := range map[string]struct {
 		err  error

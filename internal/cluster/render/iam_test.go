@@ -222,7 +222,8 @@ func TestWhoMayTouchTheAuditLog(t *testing.T) {
 		{"a bucket and a key of another account", &v1alpha1.AuditShipping{Bucket: "logs", Account: "210987654321", KMSKeyARN: key}, map[string]statement{
 			"AddAuditLog": {actions: []string{"s3:PutObject"}, resources: `"` + theirs + `/audit/big/*"`, conditions: condition("210987654321")},
 			"EncryptAuditLog": {
-				actions: []string{"kms:GenerateDataKey"}, resources: `"` + key + `"`, conditions: viaS3 + `["` + theirs + `/audit/big/*","` + theirs + `"]}}`,
+				actions: []string{"kms:GenerateDataKey"}, resources: `"` + key + `"`,
+				conditions: viaS3 + `["` + theirs + `/audit/big/*","` + theirs + `"]}}`,
 			},
 		}, 0},
 	} {
