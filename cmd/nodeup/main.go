@@ -33,6 +33,7 @@ func run(args []string) error {
 	root := flags.String("root", "", "the folder below which all files are; the machine's own when empty")
 	keep := flags.Bool("keep-token", false, "keep the token that workers join with, until it is ended")
 	backUp := flags.Bool("back-up", false, "back up etcd to the bucket on schedule, until it is ended")
+	ship := flags.Bool("ship-audit-log", false, "ship the audit log to its bucket, until it is ended")
 	var from nodeup.Restoration
 	flags.StringVar(&from.Key, "restore", "", "restore the slot's etcd from this backup in the bucket, once")
 	flags.StringVar(&from.ProgramSHA256, "restore-program", "", "the SHA-256 of the program that restores")
@@ -54,6 +55,8 @@ func run(args []string) error {
 		work = nodeup.KeepToken
 	case *backUp:
 		work = nodeup.BackUp
+	case *ship:
+		work = nodeup.ShipAuditLog
 	case from.Key != "":
 		work = func(ctx context.Context, o nodeup.Options) error { return nodeup.RestoreBackup(ctx, o, from) }
 	}

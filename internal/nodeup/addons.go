@@ -137,7 +137,7 @@ func (b *boot) askAsAdmin(ctx context.Context, method, path string, sent []byte)
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
+		request.Header.Set("Content-Type", "application/strategic-merge-patch+json")
 	}
 	response, err := client.Do(request)
 	if err != nil {

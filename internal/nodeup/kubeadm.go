@@ -41,6 +41,7 @@ func controlPlanePhases() []task {
 		phase("kubeadm certs", (*boot).removeLeafs, "certs", "all"),
 		{"certificate chains", (*boot).writeChains, lastRetry},
 		phase("kubeadm kubeconfigs", (*boot).removeKubeconfigs, "kubeconfig", "all"),
+		{"audit log", (*boot).startAuditUnit, lastRetry},
 		{"etcd member", (*boot).decideMember, lastRetry},
 		phase("kubeadm etcd", nil, "etcd", "local"),
 		phase("kubeadm control plane", nil, "control-plane", "all"),

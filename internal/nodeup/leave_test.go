@@ -35,7 +35,7 @@ func (a *leaveAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r.Method == http.MethodPatch && r.Header.Get("Content-Type") == "application/merge-patch+json" {
+	if r.Method == http.MethodPatch && r.Header.Get("Content-Type") == "application/strategic-merge-patch+json" {
 		var patch struct{ Data map[string]string }
 		_ = json.NewDecoder(r.Body).Decode(&patch)
 		a.data[bundle.LeftInstance] = patch.Data[bundle.LeftInstance]

@@ -109,6 +109,25 @@ var edits = []edit{
 	{"a second type that is not the first", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.InstanceTypes = []string{"m6i.large", "c6i.large"}
 	}, []string{groupStack}},
+	{"an audit log", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.Audit = &v1alpha1.Audit{}
+	}, []string{slotStack}},
+	{"a bucket for the audit log", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.Audit.Ship = &v1alpha1.AuditShipping{}
+	}, []string{slotStack}},
+	{"another bucket for the audit log", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.Audit.Ship = &v1alpha1.AuditShipping{Bucket: "logs", Prefix: "k8s/"}
+	}, []string{slotStack}},
+	{"the account of the bucket", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.Audit.Ship.Account = "210987654321"
+		c.Spec.API.Audit.Ship.KMSKeyARN = "arn:aws:kms:" + region + ":210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	}, nil}, // Only the role's policy has them.
+	{"the time between objects of the audit log", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.Audit.Ship.Every = &metav1.Duration{Duration: 30 * time.Second}
+	}, []string{slotStack}},
+	{"an audit log that stays on the nodes", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.API.Audit.Ship = nil
+	}, []string{slotStack}},
 	{"the access list", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 		c.Spec.API.AllowedCIDRs = []string{"198.51.100.0/24"}
 	}, nil},

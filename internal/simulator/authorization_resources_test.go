@@ -71,6 +71,54 @@ func TestBucketPoliciesDecide(t *testing.T) {
 	}
 }
 
+// A role that may write under the condition that there is no object adds objects, and replaces none,
+// however it writes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
+func TestPoliciesRequireConditionalWrites(t *testing.T) {
+	a := newAccount(t)
+	ctx := t.Context()
+	owner := s3.NewFromConfig(a.root, onPath)
+	bucket := aws.String("log")
+	done(t)(owner.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: bucket, CreateBucketConfiguration: locationOf(a.root)}))
+	adds := s3.NewFromConfig(a.user("ann",
+		`{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::log/audit/*","Condition":{"Null":{"s3:if-none-match":"false"},`+
+			`"StringEquals":{"aws:ResourceAccount":"`+root+`"}}}`,
+		`{"Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::log/*"}`,
+	), onPath)
+	other := s3.NewFromConfig(a.user("bob",
+		`{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::log/*","Condition":{"StringEquals":{"aws:ResourceAccount":"210987654321"}}}`,
+	), onPath)
+	put := func(client *s3.Client, key, condition string) error {
+		in := &s3.PutObjectInput{Bucket: bucket, Key: &key, Body: strings.NewReader(condition)}
+		if condition != "" {
+			in.IfNoneMatch = &condition
+		}
+		_, err := client.PutObject(ctx, in)
+		return err
+	}
+	if err := put(adds, "audit/a", "*"); err != nil {
+		t.Fatal(err)
+	}
+	_, copied := adds.CopyObject(ctx, &s3.CopyObjectInput{
+		Bucket: bucket, Key: aws.String("audit/a"), CopySource: aws.String("log/audit/a"),
+	})
+	_, begun := adds.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: aws.String("audit/a")})
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"an object that exists":         {put(adds, "audit/a", "*"), "PreconditionFailed"},
+		"without the condition":         {put(adds, "audit/b", ""), "is not authorized to perform: s3:PutObject"},
+		"another prefix":                {put(adds, "other/a", "*"), "is not authorized to perform: s3:PutObject"},
+		"a copy":                        {copied, "is not authorized to perform: s3:PutObject"},
+		"an upload in parts":            {begun, "is not authorized to perform: s3:PutObject"},
+		"a bucket of an account's name": {put(other, "audit/c", "*"), "is not authorized to perform: s3:PutObject"},
+	} {
+		if test.err == nil || !strings.Contains(test.err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", name, test.err, test.want)
+		}
+	}
+}
+
 func TestKeyPoliciesAndGrantsDecide(t *testing.T) {
 	a := newAccount(t)
 	ctx := t.Context()

@@ -54,6 +54,7 @@ spec:
   bastion: {allowedCIDRs: [198.51.100.0/24]}
   ssh: {authorizedKeys: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB8Ht8Z3j6yDWPBHQtOp/R9rjWvfMYo3MSA/K6q8D86r person@example.com"]}
   serviceAccountIssuer: {}
+  api: {audit: {ship: {}}}
 `
 
 const group = `

@@ -290,7 +290,11 @@ func (st *statement) choices() map[string][]string {
 	keys := map[string][]string{}
 	for operator, conditions := range st.Condition {
 		for key, values := range conditions {
-			if key = strings.ToLower(key); operator == "Null" || isGiven(key) {
+			if key = strings.ToLower(key); operator == "Null" && values[0] == "true" || isGiven(key) {
+				continue
+			}
+			if operator == "Null" { // The key has any value.
+				keys[key] = []string{"x"}
 				continue
 			}
 			if !strings.HasPrefix(operator, "ForAllValues:") {

@@ -282,6 +282,7 @@ func (s *stack) resources(owner string) []resource {
 			one.policy = s.policyOf(id)
 			for _, key := range []string{
 				"nodeup/0a", "bundles/0a", "pki/ca.key", "etcd/" + s.cluster.Name + "/formed", model.KeyToken, "oidc/openid/v1/jwks", "other",
+				"audit/" + s.cluster.Name + "/slot0/a",
 			} {
 				object := one
 				object.kind, object.arn = "s3:object", one.arn+"/"+key

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/runtime"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // Audit configures the audit log of the API servers. Each control plane node has a log of its own,
 // /var/log/kubernetes/audit/audit.log, with a JSON object in each line.
@@ -37,6 +40,55 @@ type Audit struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10240
 	MaxSize int32 `json:"maxSize,omitempty"`
+
+	// Ship makes each control plane node ship its log to a bucket, where it can add objects, but
+	// neither replace nor delete them. If empty, the log stays on the nodes, and is lost with them.
+	// Setting, changing or removing it replaces the control plane's nodes one at a time. Existing
+	// objects stay if it is removed.
+	// +optional
+	Ship *AuditShipping `json:"ship,omitempty"`
+}
+
+// AuditShipping configures the bucket to which control plane nodes ship their audit logs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.bucket) || !has(self.prefix) && !has(self.account) && !has(self.kmsKeyARN)",message="prefix, account and kmsKeyARN are for a bucket of yours: name it in bucket, or leave them out"
+type AuditShipping struct {
+	// Bucket is the name of a bucket of yours in the cluster's region. The default is the cluster's
+	// own bucket, which is deleted with the cluster.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][a-z0-9.-]*[a-z0-9]$')",message="write the name of a bucket: lower-case letters, digits, dots and hyphens"
+	Bucket string `json:"bucket,omitempty"`
+
+	// Account is the ID of the account that owns the bucket. The default is the cluster's account.
+	// Nodes ship nothing to a bucket of that name of another account.
+	// +optional
+	// +kubebuilder:validation:MaxLength=12
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{12}$')",message="write the 12 digits of an account's ID"
+	Account string `json:"account,omitempty"`
+
+	// Prefix begins the keys of the objects, with a slash at its end. The default is audit/. The
+	// names of the cluster and the slot, and the time, follow it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9._-]+/)+$')",message="write letters, digits, dots, hyphens and underscores with slashes after them, for example logs/kubernetes/"
+	Prefix string `json:"prefix,omitempty"`
+
+	// KMSKeyARN is the ARN of the KMS key with which the bucket encrypts objects, if that is a key of
+	// yours. It lets the nodes use the key for this.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$')",message="write the ARN of a KMS key, for example arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	KMSKeyARN string `json:"kmsKeyARN,omitempty"`
+
+	// Every is the longest time that a line waits before it is shipped, 10s to 1h. The default is 1m.
+	// It is shipped earlier when 5 MiB wait, and when the file is rotated.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('1h')",message="use 10s to 1h"
+	Every *metav1.Duration `json:"every,omitempty"`
 }
 
 // PodSecurityLevel is a Pod Security Standard:

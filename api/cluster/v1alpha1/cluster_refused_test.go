@@ -107,6 +107,35 @@ func clusterRefusals() []refusal {
 			"spec.api.audit.maxSize in body should be less than or equal to 10240",
 		},
 		{
+			"a prefix in the cluster's own bucket", cluster, "spec: {api: {audit: {ship: {prefix: pki/}}}}", "",
+			"prefix, account and kmsKeyARN are for a bucket of yours: name it in bucket, or leave them out",
+		},
+		{
+			"not the name of a bucket", cluster, "spec: {api: {audit: {ship: {bucket: 's3://logs'}}}}", "",
+			"write the name of a bucket: lower-case letters, digits, dots and hyphens",
+		},
+		{
+			"a prefix without a slash", cluster, "spec: {api: {audit: {ship: {bucket: logs, prefix: audit}}}}", "",
+			"write letters, digits, dots, hyphens and underscores with slashes after them, for example logs/kubernetes/",
+		},
+		{
+			"a prefix that is a pattern", cluster, "spec: {api: {audit: {ship: {bucket: logs, prefix: '*/'}}}}", "",
+			"write letters, digits, dots, hyphens and underscores with slashes after them, for example logs/kubernetes/",
+		},
+		{
+			"not an account", cluster, "spec: {api: {audit: {ship: {bucket: logs, account: '12345678901'}}}}", "",
+			"write the 12 digits of an account's ID",
+		},
+		{
+			"an alias of a key", cluster,
+			`spec: {api: {audit: {ship: {bucket: logs, kmsKeyARN: "arn:aws:kms:eu-central-1:123456789012:alias/logs"}}}}`, "",
+			"write the ARN of a KMS key, for example arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+		},
+		{
+			"an audit log that is shipped too rarely", cluster, "spec: {api: {audit: {ship: {every: 2h}}}}", "",
+			"use 10s to 1h",
+		},
+		{
 			"an audit policy that is a text", cluster, "spec: {api: {audit: {policy: audit.yaml}}}", "",
 			"spec.api.audit.policy",
 		},

@@ -14,8 +14,8 @@ type ClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
-	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, EKSAddonsReady, CertificatesValid, EtcdHasSpace, Drifted.
-	// Their messages name the action that a user can take.
+	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, EKSAddonsReady,
+	// CertificatesValid, EtcdHasSpace, AuditLogShipped, Drifted. Their messages name the action that a user can take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -27,8 +27,12 @@ import (
 // Directory is the folder of the files on a node.
 const Directory = "/etc/kubernetes/apiserver"
 
-// LogDirectory is the folder of the audit log on a node.
-const LogDirectory = "/var/log/kubernetes/audit"
+// LogDirectory is the folder of the audit log on a node, and LogFile the name of the file in it that
+// the API server writes to.
+const (
+	LogDirectory = "/var/log/kubernetes/audit"
+	LogFile      = "audit.log"
+)
 
 // Versions of the files' kinds, which all supported versions of Kubernetes read.
 const (
@@ -118,7 +122,7 @@ func (c *Config) audit(a *v1alpha1.Audit) []Problem {
 	if len(problems) > 0 {
 		return problems
 	}
-	c.Args["audit-log-path"] = LogDirectory + "/audit.log"
+	c.Args["audit-log-path"] = LogDirectory + "/" + LogFile
 	c.Args["audit-log-maxage"] = strconv.Itoa(int(a.MaxAge))
 	c.Args["audit-log-maxbackup"] = strconv.Itoa(int(a.MaxBackups))
 	c.Args["audit-log-maxsize"] = strconv.Itoa(int(a.MaxSize))

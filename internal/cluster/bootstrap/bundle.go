@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/apiserver"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
@@ -90,6 +91,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	if backup := c.Spec.Backup.Bucket; backup != nil {
 		b.Etcd.Backup = &bundle.EtcdBackup{IntervalSeconds: int64(backup.Interval.Seconds()), Keep: int(backup.Keep)}
 	}
+	b.Audit = auditShipping(c)
 	if restore != "" {
 		b.Etcd.Restore = &bundle.EtcdRestore{
 			Snapshot: restore, Program: bundle.RestoreKey(restore, string(c.ControlPlaneArchitecture)), ProgramSHA256: c.RestoreProgram,
@@ -98,6 +100,18 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	}
 	b.Kubelet, err = kubelet(b, at.Labels, []string{model.LabelControlPlane + "=:" + string(corev1.TaintEffectNoSchedule)}, nil)
 	return b, err
+}
+
+// auditShipping returns how slots ship the audit log; nil if they do not.
+func auditShipping(c *model.Cluster) *bundle.AuditShipping {
+	to := c.AuditShipping()
+	if to == nil {
+		return nil
+	}
+	return &bundle.AuditShipping{
+		Folder: apiserver.LogDirectory, File: apiserver.LogFile, Bucket: to.Bucket, Prefix: to.Prefix,
+		EverySeconds: int64(c.Spec.API.Audit.Ship.Every.Seconds()),
+	}
 }
 
 // Worker returns the bundle of an instance group's instances. base are the outputs of the cluster's

@@ -97,9 +97,13 @@ func newFixture() fixture {
 				API: v1alpha1.APIEndpoint{
 					Access: v1alpha1.APIPublic, AllowedCIDRs: []string{"192.0.2.0/24"},
 					SecurityGroups: []string{"sg-0123456789abcdef0"}, ExtraNames: []string{"api.example.org"},
-					Audit: &v1alpha1.Audit{MaxAge: 30, MaxBackups: 10, MaxSize: 100, Policy: &runtime.RawExtension{
-						Raw: []byte(`{"rules":[{"level":"Metadata"}]}`),
-					}},
+					Audit: &v1alpha1.Audit{
+						MaxAge: 30, MaxBackups: 10, MaxSize: 100, Policy: &runtime.RawExtension{Raw: []byte(`{"rules":[{"level":"Metadata"}]}`)},
+						Ship: &v1alpha1.AuditShipping{
+							Bucket: "logs", Account: "210987654321", Prefix: "kubernetes/",
+							KMSKeyARN: "arn:aws:kms:eu-central-1:210987654321:key/1", Every: &metav1.Duration{Duration: time.Minute},
+						},
+					},
 					Authentication: &runtime.RawExtension{Raw: []byte(`{"jwt":[{"issuer":{"url":"https://login.example.com",` +
 						`"audiences":["kubernetes"]},"claimMappings":{"username":{"claim":"sub","prefix":"oidc:"}}}]}`)},
 					PodSecurity: &v1alpha1.PodSecurity{

@@ -92,6 +92,7 @@ var along = map[string]func(*fixture){
 	"cluster.spec.region": func(f *fixture) {
 		zones := []string{"us-east-1a", "us-east-1b", "us-east-1c"}
 		f.cluster.Spec.Network.Zones, f.cluster.Spec.ControlPlane.Zones, f.group.Spec.Zones = zones, zones, zones
+		f.cluster.Spec.API.Audit.Ship.KMSKeyARN = ""
 	},
 	"cluster.spec.network.zones": func(f *fixture) { f.cluster.Spec.ControlPlane.Zones, f.group.Spec.Zones = nil, nil },
 	"cluster.spec.network.vpc": func(f *fixture) {
@@ -127,21 +128,23 @@ var along = map[string]func(*fixture){
 
 // other holds another valid value for fields that do not take just any.
 var other = map[string]any{
-	"cluster.spec.region":               "us-east-1",
-	"cluster.spec.role.arn":             "arn:aws:iam::123456789012:role/other",
-	"cluster.spec.network.cidr":         "10.1.0.0/16",
-	"cluster.spec.network.zones":        []string{"eu-central-1a", "eu-central-1b", "eu-central-1d"},
-	"cluster.spec.network.topology":     "Public",
-	"cluster.spec.network.nat":          "Single",
-	"cluster.spec.network.podCIDR":      "100.80.0.0/13",
-	"cluster.spec.network.serviceCIDR":  "172.21.0.0/16",
-	"cluster.spec.network.subnets.id":   "subnet-0123456789abcdef8",
-	"cluster.spec.network.subnets.zone": "eu-central-1d",
-	"cluster.spec.network.vpc":          "vpc-0123456789abcdef9",
-	"cluster.spec.network.subnets.role": "Public",
-	"cluster.spec.api.access":           "Internal",
-	"cluster.spec.api.allowedCIDRs":     []string{"198.51.100.0/24"},
-	"cluster.spec.api.audit.policy":     &runtime.RawExtension{Raw: []byte(`{"rules":[{"level":"Request"}]}`)},
+	"cluster.spec.region":                   "us-east-1",
+	"cluster.spec.role.arn":                 "arn:aws:iam::123456789012:role/other",
+	"cluster.spec.network.cidr":             "10.1.0.0/16",
+	"cluster.spec.network.zones":            []string{"eu-central-1a", "eu-central-1b", "eu-central-1d"},
+	"cluster.spec.network.topology":         "Public",
+	"cluster.spec.network.nat":              "Single",
+	"cluster.spec.network.podCIDR":          "100.80.0.0/13",
+	"cluster.spec.network.serviceCIDR":      "172.21.0.0/16",
+	"cluster.spec.network.subnets.id":       "subnet-0123456789abcdef8",
+	"cluster.spec.network.subnets.zone":     "eu-central-1d",
+	"cluster.spec.network.vpc":              "vpc-0123456789abcdef9",
+	"cluster.spec.network.subnets.role":     "Public",
+	"cluster.spec.api.access":               "Internal",
+	"cluster.spec.api.allowedCIDRs":         []string{"198.51.100.0/24"},
+	"cluster.spec.api.audit.policy":         &runtime.RawExtension{Raw: []byte(`{"rules":[{"level":"Request"}]}`)},
+	"cluster.spec.api.audit.ship.account":   "111111111111",
+	"cluster.spec.api.audit.ship.kmsKeyARN": "arn:aws:kms:eu-central-1:210987654321:key/2",
 	"cluster.spec.api.authentication": &runtime.RawExtension{Raw: []byte(`{"jwt":[{"issuer":{"url":"https://other.example.com",` +
 		`"audiences":["kubernetes"]},"claimMappings":{"username":{"claim":"sub","prefix":"oidc:"}}}]}`)},
 	"cluster.spec.bastion.allowedCIDRs":            []string{"198.51.100.0/24"},

@@ -32,6 +32,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		backupStep{o},
 		certificatesStep{o},
 		etcdSpaceStep{o},
+		auditLogStep{o},
 		releaseStep{o},
 		rotationStep{o},
 	}

@@ -26,6 +26,7 @@
 //	backup       snapshots of etcd's volumes; never blocks other steps
 //	certificates report when certificates expire
 //	etcd-space   measure etcd's database every half an hour
+//	audit-log    report whether slots ship the audit log
 //	release      record the Release that the whole control plane runs
 //	rotation     move a rotation of the CAs from stage to stage
 //	addons       charts (see [Addons])

@@ -64,13 +64,14 @@ const (
 	ReasonNoControlPlane     = "NoControlPlane"
 	ReasonNotActive          = "NotActive"
 	ReasonIssue              = "IssueOfEKS"
+	ReasonAuditLog           = "AuditLogNotShipped"
 )
 
 // Check returns the problems of a cluster, none if it is healthy. It omits consequences of reported
 // problems.
 func Check(observed *Observation) []Problem {
 	checks := []func(*Observation) []Problem{
-		groupsThere, groupSizes, machines, loadBalancer, name, apiAnswers, nodes, slots, systemPods, joining, certificates,
+		groupsThere, groupSizes, machines, loadBalancer, name, apiAnswers, nodes, slots, auditLogs, systemPods, joining, certificates,
 	}
 	if model.UsesEKS(observed.Cluster) {
 		checks = []func(*Observation) []Problem{eksControlPlane, groupsThere, groupSizes, nodeGroups, machines, eksAPIAnswers, nodes, systemPods}
@@ -318,6 +319,23 @@ func slots(l *Observation) []Problem {
 		}
 		problems = append(problems, Problem{"Slot", SlotName(slot), ReasonSlotNotServing, fmt.Sprintf(
 			"It is unhealthy: %s. Until it is healthy, do not take another slot out of service.", strings.TrimSuffix(why, "."))})
+	}
+	return problems
+}
+
+// auditLogs reports slots that say in a condition of their Nodes that they do not ship the audit log.
+func auditLogs(l *Observation) []Problem {
+	if audit := l.Cluster.Spec.API.Audit; !l.answers() || audit == nil || audit.Ship == nil {
+		return nil
+	}
+	var problems []Problem
+	for i := range l.API.Nodes {
+		node := &l.API.Nodes[i]
+		if node.Slot == workload.NoSlot || node.AuditLog == nil || node.AuditLog.Status == corev1.ConditionTrue {
+			continue
+		}
+		problems = append(problems, Problem{"Slot", SlotName(node.Slot), ReasonAuditLog, fmt.Sprintf(
+			"It reports: %s See journalctl -u nodeup-audit on it.", node.AuditLog.Message)})
 	}
 	return problems
 }

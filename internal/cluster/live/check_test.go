@@ -91,6 +91,12 @@ func TestProblemsAreReportedWithARemedy(t *testing.T) {
 		"a slot has lost etcd": {func(l *live.Observation) {
 			l.API.Slots[1] = "the API server of its node a is not ready, etcd failed"
 		}, []string{"Slot control-plane-1 SlotNotServing: It is unhealthy: the API server of its node a is not ready, etcd failed."}},
+		"a slot does not ship the audit log": {func(l *live.Observation) {
+			l.Cluster = l.Cluster.DeepCopy()
+			l.Cluster.Spec.API.Audit = &v1alpha1.Audit{Ship: &v1alpha1.AuditShipping{}}
+			slot := slices.IndexFunc(l.API.Nodes, func(n workload.Node) bool { return n.Slot == 1 })
+			l.API.Nodes[slot].AuditLog = &workload.NodeReport{Status: corev1.ConditionFalse, Message: "The audit log is not shipped: AccessDenied."}
+		}, []string{"Slot control-plane-1 AuditLogNotShipped: It reports: The audit log is not shipped: AccessDenied. See journalctl -u nodeup-audit on it."}},
 		"a system pod is not Ready": {func(l *live.Observation) { l.API.Pods = []corev1.Pod{pod(node(l))} }, []string{
 			"Pod kube-system/coredns PodNotReady: It is not Ready: container coredns is waiting with ImagePullBackOff. See kubectl -n kube-system describe pod coredns.",
 		}},

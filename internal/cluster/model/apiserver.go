@@ -24,4 +24,5 @@ func (c *Cluster) resolveAPIServer(problems *Problems) {
 		}
 	}
 	c.APIServer = config
+	c.checkAuditShipping(problems)
 }

@@ -40,6 +40,8 @@ const (
 	defaultAuditDays    = 30
 	defaultAuditBackups = 10
 	defaultAuditMiB     = 100
+	defaultAuditPrefix  = "audit/"
+	defaultAuditEvery   = time.Minute
 	defaultBackupsKept  = 28
 	defaultBackupEvery  = 6 * time.Hour
 )
@@ -60,6 +62,12 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 		a.MaxAge = cmp.Or(a.MaxAge, defaultAuditDays)
 		a.MaxBackups = cmp.Or(a.MaxBackups, defaultAuditBackups)
 		a.MaxSize = cmp.Or(a.MaxSize, defaultAuditMiB)
+		if ship := a.Ship; ship != nil {
+			ship.Prefix = cmp.Or(ship.Prefix, defaultAuditPrefix)
+			if ship.Every == nil {
+				ship.Every = &metav1.Duration{Duration: defaultAuditEvery}
+			}
+		}
 	}
 	if b := s.Backup.Bucket; b != nil {
 		b.Keep = cmp.Or(b.Keep, defaultBackupsKept)

@@ -96,6 +96,16 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.api.audit.policy: unknown field "rules[0].user"; correct it`,
 		},
 		{
+			"the cluster's own bucket", newVPC, `spec: {api: {audit: {ship: {bucket: demo-123456789012-eu-central-1}}}}`,
+			`spec.api.audit.ship.bucket: demo-123456789012-eu-central-1 is the cluster's own bucket; ` +
+				`leave out bucket, prefix, account and kmsKeyARN to use it`,
+		},
+		{
+			"a key of another region", newVPC,
+			`spec: {api: {audit: {ship: {bucket: logs, kmsKeyARN: "arn:aws:kms:eu-west-1:123456789012:key/1"}}}}`,
+			`spec.api.audit.ship.kmsKeyARN: the key is in eu-west-1, and the cluster in eu-central-1; use a bucket and a key of the cluster's region`,
+		},
+		{
 			"a relative path of a file", newVPC, `spec: {nodes: {files: [{path: etc/motd}]}}`,
 			`spec.nodes.files[0].path: "etc/motd" is not a valid path; write an absolute path of letters, digits and ._@:+,=~-, without . and .., for example /etc/motd`,
 		},

@@ -161,6 +161,16 @@ func (s *baseScope) BackupsPattern() string { return etcdbackup.Prefix + "*" }
 // BackupsARN returns the ARNs of these backups, as a pattern.
 func (s *baseScope) BackupsARN() string { return s.BucketARN() + "/" + s.BackupsPattern() }
 
+// AuditARN returns the ARNs of the objects of the audit log that slots ship, as a pattern.
+func (s *baseScope) AuditARN() string {
+	return s.AuditBucketARN() + "/" + s.AuditShipping().Keys + "*"
+}
+
+// AuditBucketARN returns the ARN of their bucket.
+func (s *baseScope) AuditBucketARN() string {
+	return "arn:" + s.Partition + ":s3:::" + s.AuditShipping().Bucket
+}
+
 // TokenObjectARN returns the ARN of the object with the bootstrap token that the slots keep.
 func (s *baseScope) TokenObjectARN() string { return s.BucketARN() + "/" + s.TokenKey }
 

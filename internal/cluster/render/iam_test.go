@@ -188,6 +188,82 @@ func TestWhoMayTouchBackups(t *testing.T) {
 	}
 }
 
+// Slots add parts of the audit log to one prefix of one bucket and do nothing else with it. In the
+// cluster's bucket, no other policy can give the nodes more. Without the field no role has anything.
+func TestWhoMayTouchTheAuditLog(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/reference/cluster-resources.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		own, theirs = "arn:aws:s3:::big-123456789012-eu-central-1", "arn:aws:s3:::logs"
+		key         = "arn:aws:kms:eu-central-1:210987654321:key/1"
+		viaS3       = `{"StringEquals":{"kms:ViaService":"s3.eu-central-1.amazonaws.com"},"StringLike":{"kms:EncryptionContext:aws:s3:arn":`
+	)
+	condition := func(account string) string {
+		return `{"Null":{"s3:if-none-match":"false"},"StringEquals":{"aws:ResourceAccount":"` + account + `"}}`
+	}
+	for _, c := range []struct {
+		name   string
+		ship   *v1alpha1.AuditShipping
+		want   map[string]statement
+		denied int
+	}{
+		{"not shipped", nil, map[string]statement{}, 0},
+		{"the cluster's bucket", &v1alpha1.AuditShipping{}, map[string]statement{
+			"AddAuditLog": {actions: []string{"s3:PutObject"}, resources: `"` + own + `/audit/big/*"`, conditions: condition("123456789012")},
+			"EncryptAuditLog": {
+				actions: []string{"kms:GenerateDataKey"}, resources: `{"Fn::GetAtt":["Key","Arn"]}`, conditions: viaS3 + `"` + own + `/audit/big/*"}}`,
+			},
+		}, 3},
+		{"a bucket of the user", &v1alpha1.AuditShipping{Bucket: "logs", Prefix: "k8s/"}, map[string]statement{
+			"AddAuditLog": {actions: []string{"s3:PutObject"}, resources: `"` + theirs + `/k8s/big/*"`, conditions: condition("123456789012")},
+		}, 0},
+		{"a bucket and a key of another account", &v1alpha1.AuditShipping{Bucket: "logs", Account: "210987654321", KMSKeyARN: key}, map[string]statement{
+			"AddAuditLog": {actions: []string{"s3:PutObject"}, resources: `"` + theirs + `/audit/big/*"`, conditions: condition("210987654321")},
+			"EncryptAuditLog": {
+				actions: []string{"kms:GenerateDataKey"}, resources: `"` + key + `"`,
+				conditions: viaS3 + `["` + theirs + `/audit/big/*","` + theirs + `"]}}`,
+			},
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) {
+				if c.ship != nil {
+					spec.API.Audit = &v1alpha1.Audit{Ship: c.ship}
+				}
+			})
+			got := map[string]statement{}
+			for _, role := range roles {
+				for _, one := range statements(t, s, role) {
+					if !strings.Contains(one.resources+one.conditions, "audit/") && !strings.Contains(one.sid, "Audit") {
+						continue
+					}
+					if role != "ControlPlaneRole" || one.effect != "Allow" {
+						t.Errorf("%s has %+v", role, one)
+					}
+					if !strings.Contains(string(text), "`"+one.sid+"`") {
+						t.Errorf("the reference does not say why %s has %s", role, one.sid)
+					}
+					got[one.sid] = statement{actions: one.actions, resources: one.resources, conditions: one.conditions}
+				}
+			}
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(statement{})); diff != "" {
+				t.Errorf("statements (-want +got):\n%s", diff)
+			}
+			denied := 0
+			for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {
+				if n.Get("Effect").Text == "Deny" && n.Get("Resource").Text == own+"/audit/big/*" {
+					denied++
+				}
+			}
+			if denied != c.denied {
+				t.Errorf("the bucket's policy has %d statements for it, want %d", denied, c.denied)
+			}
+		})
+	}
+}
+
 // What changes EC2's or load balancers' resources is held to the cluster's tag
 // or to one resource.
 func TestChangesAreHeldToTheCluster(t *testing.T) {
@@ -299,6 +375,7 @@ func TestPoliciesFit(t *testing.T) {
 	f.cluster.Name = strings.Repeat("n", 40) // the longest
 	f.cluster.Spec.Release = "set-1.2.0"     // the newest
 	f.cluster.Spec.Backup.Bucket = &v1alpha1.BucketBackup{}
+	f.cluster.Spec.API.Audit = &v1alpha1.Audit{Ship: &v1alpha1.AuditShipping{}}
 	for range 16 { // the most
 		f.cluster.Spec.IAM.ImageRepositories = append(f.cluster.Spec.IAM.ImageRepositories, strings.Repeat("r", 100))
 	}

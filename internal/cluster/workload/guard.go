@@ -105,5 +105,8 @@ func (n *Node) size() int {
 	for _, address := range n.addresses {
 		size += len(address)
 	}
+	if r := n.AuditLog; r != nil {
+		size += len(r.Status) + len(r.Reason) + len(r.Message)
+	}
 	return size
 }

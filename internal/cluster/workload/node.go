@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -49,8 +50,18 @@ type Node struct {
 	Unschedulable bool
 	// Labels are its labels.
 	Labels map[string]string
+	// AuditLog is what a slot reports about its audit log, nil if nothing.
+	AuditLog *NodeReport
 	// addresses are the internal addresses that it reports.
 	addresses []string
+}
+
+// NodeReport is a condition that nodeup sets on the Node of its instance.
+type NodeReport struct {
+	Status          corev1.ConditionStatus
+	Reason, Message string
+	// At is when it was set last.
+	At time.Time
 }
 
 // nodeFrom extracts the kept state from a Node of the cluster.
@@ -79,8 +90,15 @@ func nodeFrom(from *corev1.Node) Node {
 		}
 	}
 	for i := range from.Status.Conditions {
-		if c := &from.Status.Conditions[i]; c.Type == corev1.NodeReady {
+		c := &from.Status.Conditions[i]
+		if c.Type == corev1.NodeReady {
 			n.Ready, n.ReadyChanged = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
+		}
+		if c.Type == bundle.AuditCondition && n.Slot != NoSlot {
+			n.AuditLog = &NodeReport{
+				Status: corev1.ConditionStatus(start(string(c.Status))), Reason: start(c.Reason), Message: start(c.Message),
+				At: c.LastHeartbeatTime.Time,
+			}
 		}
 	}
 	return n
@@ -113,8 +131,28 @@ func instanceID(providerID string) string {
 func (n *Node) same(other *Node) bool {
 	return n.UID == other.UID && n.InstanceID == other.InstanceID && n.Claimed == other.Claimed && n.Problem == other.Problem &&
 		n.Version == other.Version &&
-		n.Ready == other.Ready && n.Unschedulable == other.Unschedulable &&
+		n.Ready == other.Ready && n.AuditLog.same(other.AuditLog) && n.Unschedulable == other.Unschedulable &&
 		maps.Equal(n.Labels, other.Labels)
+}
+
+// start returns the beginning of a text of a Node in one line, in memory of its own. It may be
+// anything, and is shown to people.
+func start(text string) string {
+	const most = 512
+	return strings.Clone(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text[:min(len(text), most)]))
+}
+
+// same reports whether two reports say the same. Messages have IDs of requests.
+func (r *NodeReport) same(other *NodeReport) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	return r.Status == other.Status && r.Reason == other.Reason
 }
 
 // InGroup returns the nodes of an instance group.

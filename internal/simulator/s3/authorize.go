@@ -185,6 +185,7 @@ func (r *request) keys(k *bucket, key string) map[string][]string {
 			keys["s3:"+name] = []string{value}
 		}
 	}
+	r.writeKeys(keys)
 	if v := k.current(key); v != nil {
 		for name, value := range v.tags {
 			keys["s3:existingobjecttag/"+strings.ToLower(name)] = []string{value}
@@ -199,6 +200,25 @@ func (r *request) keys(k *bucket, key string) map[string][]string {
 		}
 	}
 	return keys
+}
+
+// writeKeys adds the condition keys of writes. Only these operations take the headers, and only the first
+// two create an object under a condition: with a policy that requires one, nothing can be copied.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
+func (r *request) writeKeys(keys map[string][]string) {
+	switch r.operation {
+	case "PutObject", "CompleteMultipartUpload":
+		for _, name := range []string{"if-match", "if-none-match"} {
+			if value := r.Header.Get(name); value != "" {
+				keys["s3:"+name] = []string{value}
+			}
+		}
+		keys["s3:objectcreationoperation"] = []string{"true"}
+	case "CopyObject":
+		keys["s3:objectcreationoperation"] = []string{"true"}
+	case "CreateMultipartUpload", "UploadPart", "UploadPartCopy":
+		keys["s3:objectcreationoperation"] = []string{"false"}
+	}
 }
 
 // useKey returns an error if the caller may not use the key of an encrypted object.

@@ -59,6 +59,8 @@ type Bundle struct {
 	ExtraUserData string `json:"extraUserData,omitempty"`
 	// Etcd is a slot's etcd member.
 	Etcd *Etcd `json:"etcd,omitempty"`
+	// Audit, if not nil, makes a slot ship the audit log of its API server.
+	Audit *AuditShipping `json:"audit,omitempty"`
 	// PKI are the files that a slot fetches from the bucket before kubeadm creates the others.
 	PKI []PKIFile `json:"pki,omitempty"`
 	// Chains are files that a slot writes after kubeadm has created certificates.
@@ -190,6 +192,23 @@ type EtcdBackup struct {
 	// Keep is the number of backups to keep.
 	Keep int `json:"keep"`
 }
+
+// AuditShipping is how a slot ships the audit log of its API server.
+type AuditShipping struct {
+	// Folder is the folder of the log on the instance, and File the name of its current file.
+	Folder string `json:"folder"`
+	File   string `json:"file"`
+	// Bucket is the bucket, and Prefix begins the keys of objects in it, before the names of the
+	// cluster and the slot.
+	Bucket string `json:"bucket"`
+	Prefix string `json:"prefix"`
+	// EverySeconds is the longest time between two objects, in seconds, while there is something to
+	// ship.
+	EverySeconds int64 `json:"everySeconds"`
+}
+
+// AuditCondition is the condition of a slot's Node that says whether the slot ships its audit log.
+const AuditCondition = "AuditLogShipped"
 
 // EtcdRestore is how to restore an etcd member from the data of one member of the previous cluster.
 type EtcdRestore struct {

@@ -40,6 +40,7 @@ func (b *Bundle) Parts() map[string]string {
 	add("SSH keys", b.SSH)
 	add("user script", b.ExtraUserData)
 	add("etcd", b.Etcd)
+	add("shipping of the audit log", b.Audit)
 	add("CA files", b.PKI)
 	add("certificate chains", b.Chains)
 	add("joining", []any{b.TokenParameter, b.TokenKey, b.Join})

@@ -24,6 +24,7 @@ const (
 	EKSAddons    = "EKSAddonsReady"
 	Certificates = "CertificatesValid"
 	EtcdSpace    = "EtcdHasSpace"
+	AuditLog     = "AuditLogShipped"
 	Deprecated   = "ReleaseDeprecated"
 	Drifted      = servicev1alpha1.ConditionDrifted
 )

@@ -51,6 +51,7 @@ resource "aws_iam_instance_profile" "audited_control_plane" {
     aws_iam_role_policy.audited_control_plane_boot,
     aws_iam_role_policy.audited_control_plane_describe,
     aws_iam_role_policy.audited_control_plane_volumes,
+    aws_iam_role_policy_attachment.audited_control_plane_audit,
     aws_iam_role_policy_attachment.audited_control_plane_load_balancers,
   ]
 }
@@ -62,6 +63,14 @@ resource "aws_iam_instance_profile" "audited_worker" {
   depends_on = [
     aws_iam_role_policy.audited_worker_boot,
   ]
+}
+
+resource "aws_iam_policy" "audited_audit" {
+  description = "Audit log of cluster audited"
+  name_prefix = "audited-AuditPolicy-"
+  policy = templatefile("${path.module}/data/audited/aws_iam_policy.audited_audit.policy.json", {
+    key_arn = aws_kms_key.audited.arn
+  })
 }
 
 resource "aws_iam_policy" "audited_load_balancers" {
@@ -123,6 +132,11 @@ resource "aws_iam_role_policy" "audited_worker_boot" {
     key_arn = aws_kms_key.audited.arn
   })
   role = aws_iam_role.audited_worker.id
+}
+
+resource "aws_iam_role_policy_attachment" "audited_control_plane_audit" {
+  policy_arn = aws_iam_policy.audited_audit.arn
+  role       = aws_iam_role.audited_control_plane.name
 }
 
 resource "aws_iam_role_policy_attachment" "audited_control_plane_load_balancers" {
@@ -293,11 +307,18 @@ resource "aws_s3_bucket_ownership_controls" "audited" {
 resource "aws_s3_bucket_policy" "audited" {
   bucket = aws_s3_bucket.audited.id
   policy = templatefile("${path.module}/data/audited/aws_s3_bucket_policy.audited.policy.json", {
-    worker_role_arn = aws_iam_role.audited_worker.arn
+    worker_role_arn        = aws_iam_role.audited_worker.arn
+    control_plane_role_arn = aws_iam_role.audited_control_plane.arn
   })
 
   depends_on = [
+    aws_iam_role_policy.audited_control_plane_autoscaler,
+    aws_iam_role_policy.audited_control_plane_boot,
+    aws_iam_role_policy.audited_control_plane_describe,
+    aws_iam_role_policy.audited_control_plane_volumes,
     aws_iam_role_policy.audited_worker_boot,
+    aws_iam_role_policy_attachment.audited_control_plane_audit,
+    aws_iam_role_policy_attachment.audited_control_plane_load_balancers,
     aws_s3_bucket_lifecycle_configuration.audited,
     aws_s3_bucket_ownership_controls.audited,
     aws_s3_bucket_public_access_block.audited,
@@ -850,7 +871,7 @@ resource "aws_launch_template" "audited_control_plane_0" {
   image_id      = data.aws_ssm_parameter.audited_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "audited-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_control_plane_0.user_data"), "fb0b2efe27e45f52c383c93127a17f4a8403313dcc9b73da266a7d98def5d983", sha256(local.audited_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_control_plane_0.user_data"), "3b4031d905d4b82b686e86ad06f42c6e3d6088bea45a7476be55c1d02b749757", sha256(local.audited_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
