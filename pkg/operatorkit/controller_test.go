@@ -96,6 +96,33 @@ func TestControllerOfADynamicKindCanBeRestarted(t *testing.T) {
 	stop()
 }
 
+// Amid many objects, those that were ready when the operator ended can wait; the others were under way.
+func TestUnfinishedObjectsComeFirstAfterAStart(t *testing.T) {
+	w := newSuite(t)
+	for _, name := range []string{"a", "b", "x", "y"} {
+		widget := w.create(name)
+		widget.SetConditions([]metav1.Condition{{
+			Type: operatorkit.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorkit.ReasonReady,
+			ObservedGeneration: widget.Generation, LastTransitionTime: metav1.Now(),
+		}})
+		if err := w.c.Status().Update(t.Context(), widget); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.create("unfinished")
+	reconciled := make(chan string, 100)
+	w.operate(operatorkit.Options[*Widget]{
+		MaxConcurrentReconciles: 1,
+		Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
+			reconciled <- widget.Name
+			return operatorkit.Done()
+		}, nil)),
+	})
+	if first := <-reconciled; first != "unfinished" {
+		t.Errorf("%s came first", first)
+	}
+}
+
 func TestNewReconcilerRequiresItsOptions(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(newScheme()).Build()
 	pipeline := operatorkit.NewPipeline[*Widget]()
