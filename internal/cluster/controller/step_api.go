@@ -65,7 +65,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 }
 
 // answerWithin is how long a reconcile waits for the first response over a new connection.
-const answerWithin = 2 * time.Second
+const answerWithin = 5 * time.Second
 
 // responds reports whether a cluster's API responds, and if not, why. It waits for the first response over a new
 // connection if the API responded over the last one: an operator that starts must not say otherwise meanwhile.

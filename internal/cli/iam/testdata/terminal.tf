@@ -96,6 +96,18 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
+          "Sid": "ValidateEKS",
+          "Effect": "Allow",
+          "Action": [
+            "eks:DescribeCluster",
+            "eks:DescribeNodegroup",
+            "eks:ListNodegroups"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
           "Sid": "Import",
           "Effect": "Allow",
           "Action": [
