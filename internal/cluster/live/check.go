@@ -74,7 +74,9 @@ func Check(observed *Observation) []Problem {
 		groupsThere, groupSizes, machines, loadBalancer, name, apiAnswers, nodes, slots, auditLogs, systemPods, joining, certificates,
 	}
 	if model.UsesEKS(observed.Cluster) {
-		checks = []func(*Observation) []Problem{eksControlPlane, groupsThere, groupSizes, nodeGroups, machines, eksAPIAnswers, nodes, systemPods}
+		checks = []func(*Observation) []Problem{
+			eksControlPlane, groupsThere, groupSizes, nodeGroups, machines, eksAPIAnswers, nodes, systemPods,
+		}
 	}
 	var problems []Problem
 	for _, check := range checks {

@@ -131,10 +131,10 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 	return connection, ""
 }
 
-// connect returns the connection to the found cluster.
+// connect returns the connection to the found cluster, which outlives the call.
 func (s *Session) connect(ctx context.Context, found *Cluster) (*workload.Cluster, error) {
 	if found.EKS != nil {
-		return s.connections.ConnectEKS(s.Key(), s.endpoint(found)) //nolint:wrapcheck,contextcheck // it names the cluster; the connection outlives the call
+		return s.connections.ConnectEKS(s.Key(), s.endpoint(found)) //nolint:wrapcheck,contextcheck // it names the cluster
 	}
 	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, found.Address())
 	if err != nil {
