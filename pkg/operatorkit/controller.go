@@ -68,7 +68,7 @@ func (r *Reconciler[T]) Enqueue(key types.NamespacedName) {
 	}
 }
 
-// isReady reports whether the last reconcile of an object completed, and nobody
+// isReady reports whether the last reconcile of an object completed, and no user
 // has edited it since.
 func isReady(obj client.Object) bool {
 	ready := FindCondition(obj, ConditionReady)

@@ -41,7 +41,7 @@ func TestValidateReportsProblemsOfEKS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patience.Until(t, "EKS notices that the group is gone", func() error {
+	patience.Until(t, "EKS notices that the group no longer exists", func() error {
 		out, errOut, code = run(t.Context(), "demo", "--state", state)
 		if !strings.Contains(out, "- InstanceGroup workers (IssueOfEKS): EKS reports AutoScalingGroupNotFound (eks-") {
 			return errors.New(out)

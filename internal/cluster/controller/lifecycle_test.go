@@ -102,7 +102,7 @@ func (w *suite) seen(call string) <-chan struct{} {
 	return done
 }
 
-// An operator that starts connects to the clusters anew. What it says of a healthy cluster does not change meanwhile.
+// An operator that starts connects to the clusters again. The status of a healthy cluster does not change while it does.
 func TestRestartDoesNotChangeTheStatusOfAHealthyCluster(t *testing.T) {
 	w := newSuite(t, simulatedHost(), nil)
 	w.start()
