@@ -68,6 +68,14 @@ func (r *Reconciler[T]) Enqueue(key types.NamespacedName) {
 	}
 }
 
+// priorityOf returns the priority of an object that is new to this process.
+func priorityOf[T client.Object](e event.TypedCreateEvent[T]) int {
+	if e.IsInInitialList && isReady(e.Object) {
+		return priorityStart
+	}
+	return priorityNormal
+}
+
 // isReady reports whether the last reconcile of an object completed, and no user
 // has edited it since.
 func isReady(obj client.Object) bool {
@@ -119,11 +127,7 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 			if !r.concerns(client.ObjectKeyFromObject(e.Object)) {
 				return
 			}
-			priority := priorityNormal
-			if e.IsInInitialList && isReady(e.Object) {
-				priority = priorityStart
-			}
-			enqueue(q, priority, requestFor(e.Object))
+			enqueue(q, priorityOf(e), requestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
 			key := client.ObjectKeyFromObject(e.ObjectNew)
