@@ -71,7 +71,7 @@ const answerWithin = 5 * time.Second
 // connection if the API responded over the last one: an operator that starts must not say otherwise meanwhile.
 func responds(ctx context.Context, cluster *v1alpha1.Cluster, connection *workload.Cluster) (reachable bool, problem string) {
 	if meta.IsStatusConditionTrue(cluster.Status.Conditions, conditions.API) {
-		connection.Await(ctx, answerWithin)
+		connection.AwaitAnswer(ctx, answerWithin)
 	}
 	return connection.Reachable()
 }

@@ -99,7 +99,7 @@ func (f *finder) nodeGroup(ctx context.Context, name string) error {
 		return nil
 	}
 	g := Group{
-		Name: of.Tags[model.TagInstanceGroup], Role: rollout.RoleWorker, Slot: rollout.NoSlot, Stack: of.Tags[tagStack],
+		Name: of.Tags[model.TagInstanceGroup], Role: rollout.RoleWorker, Slot: rollout.NoSlot,
 		Status: string(of.Status), Rolling: of.Status == ekstypes.NodegroupStatusUpdating,
 	}
 	if size := of.ScalingConfig; size != nil {

@@ -145,9 +145,9 @@ func (c *Cluster) Reachable() (bool, string) {
 	return c.reachable, c.problem
 }
 
-// Await waits until it is known whether the API responds, for a limited time. Only a new connection does not
+// AwaitAnswer waits until it is known whether the API responds, for a limited time. Only a new connection does not
 // know that.
-func (c *Cluster) Await(ctx context.Context, most time.Duration) {
+func (c *Cluster) AwaitAnswer(ctx context.Context, most time.Duration) {
 	timer := c.owner.options.Clock.NewTimer(most)
 	defer timer.Stop()
 	select {
