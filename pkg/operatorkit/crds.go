@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -23,7 +24,9 @@ import (
 )
 
 // EnsureCRDs applies the definitions concurrently (server-side, as the given
-// field owner) and waits until they are established and listed by discovery. It
+// field owner) and waits until they are established and listed by discovery.
+// Those that exist as given it only reads, because the API server validates and
+// compiles a whole definition for each write, also for one that changes nothing. It
 // tries again if the API server is too busy to answer in time. It returns an
 // error if a definition cannot be applied, if its names conflict with another
 // definition, or if the context ends first; use one with a deadline.
@@ -91,7 +94,7 @@ func ensureCRD(
 		return err
 	}
 	for {
-		err := applyCRD(ctx, c, fieldOwner, crd.Name, data)
+		err := findOrApply(ctx, c, fieldOwner, crd, data)
 		switch {
 		case errors.Is(err, errDeleted):
 		case tooBusy(err):
@@ -114,6 +117,40 @@ const busyInterval = time.Second
 func tooBusy(err error) bool {
 	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServiceUnavailable(err)
+}
+
+// findOrApply applies the definition unless it is there, and waits until it is established.
+func findOrApply(
+	ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, fieldOwner string,
+	crd *apiextensionsv1.CustomResourceDefinition, data []byte,
+) error {
+	found, err := c.Get(ctx, crd.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("read: %w", err)
+	case isAs(found, crd):
+		return waitForCRD(ctx, c, found)
+	}
+	return applyCRD(ctx, c, fieldOwner, crd.Name, data)
+}
+
+// isAs reports whether a definition of the API server is as wanted. Others may add labels and
+// annotations.
+func isAs(found, wanted *apiextensionsv1.CustomResourceDefinition) bool {
+	wanted = wanted.DeepCopy()
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(wanted)
+	return equality.Semantic.DeepEqual(found.Spec, wanted.Spec) &&
+		includes(found.Labels, wanted.Labels) && includes(found.Annotations, wanted.Annotations)
+}
+
+func includes(all, some map[string]string) bool {
+	for key, value := range some {
+		if is, ok := all[key]; !ok || is != value {
+			return false
+		}
+	}
+	return true
 }
 
 // applyCRD applies the definition and waits until it is established.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -61,10 +62,65 @@ func TestEnsureCRDsTriesAgainIfTheAPIServerIsTooBusy(t *testing.T) {
 	busy.requests.Store(math.MaxInt32)
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
+	crd.Labels = map[string]string{"needs": "a write"}
 	err := operatorkit.EnsureCRDs(short, cfg, "operatorkit-test", crd)
 	if err == nil || !strings.Contains(err.Error(), "cranks.example.com") {
 		t.Errorf("always busy: the error is %v and does not name the definition", err)
 	}
+}
+
+// A definition that exists is written only if it is not as given.
+func TestEnsureCRDsWritesOnlyWhatDiffers(t *testing.T) {
+	cfg := rest.CopyConfig(apiServer(t))
+	writes := &writeCounter{}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		writes.next = next
+		return writes
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ensure := func(what string, wantWrites int32, crd *apiextensionsv1.CustomResourceDefinition) {
+		t.Helper()
+		writes.requests.Store(0)
+		if err := operatorkit.EnsureCRDs(ctx, cfg, "operatorkit-test", crd); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := writes.requests.Load(); got != wantWrites {
+			t.Errorf("%s: %d writes, want %d", what, got, wantWrites)
+		}
+	}
+	crd := definition("Spindle", "spindle", "spindles")
+	ensure("new", 1, crd)
+	ensure("unchanged", 0, crd)
+	crd.Labels = map[string]string{"team": "looms"}
+	ensure("with a label", 1, crd)
+	ensure("with the same label", 0, crd)
+	crd.Spec.Names.ShortNames = []string{"spin"}
+	ensure("with a short name", 1, crd)
+
+	clients, err := clientset.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = clients.ApiextensionsV1().CustomResourceDefinitions().Patch(ctx, crd.Name, types.JSONPatchType,
+		[]byte(`[{"op": "remove", "path": "/spec/names/shortNames"}]`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ensure("changed by another", 1, crd)
+}
+
+// writeCounter counts the requests that change something.
+type writeCounter struct {
+	requests atomic.Int32
+	next     http.RoundTripper
+}
+
+func (w *writeCounter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		w.requests.Add(1)
+	}
+	return w.next.RoundTrip(r)
 }
 
 func TestEnsureCRDsReturnsWhenKindsAreServed(t *testing.T) {
