@@ -75,6 +75,7 @@ func TestWhatCannotBeIsRefusedWithTheRemedy(t *testing.T) {
 	cases = append(cases, fleetRefusals()...)
 	cases = append(cases, nodeSetupRefusals()...)
 	cases = append(cases, eksRefusals()...)
+	cases = append(cases, encryptionRefusals()...)
 	for _, c := range cases {
 		t.Run(c.reason, func(t *testing.T) {
 			obj := s.object(t, c.manifest, c.with)
@@ -106,6 +107,16 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 			"",
 		},
 		{"a rotation of CAs", cluster, `spec: {certificates: {rotate: a, rotateBefore: 8760h}}`, "", ""},
+		{"a new cluster whose API servers verify kubelets", cluster, "spec: {certificates: {kubeletServing: Verified}}", "", ""},
+		{
+			"API servers that verify kubelets later", cluster, "spec: {certificates: {kubeletServing: Issued}}",
+			"spec: {certificates: {kubeletServing: Verified}}", "",
+		},
+		{
+			"API servers that no longer verify kubelets", cluster, "spec: {certificates: {kubeletServing: Verified}}",
+			"spec: {certificates: {kubeletServing: Issued}}", "",
+		},
+		{"kubelets that sign for themselves again", cluster, "spec: {certificates: {kubeletServing: Issued}}", "spec: {certificates: null}", ""},
 		{"a cluster that a fleet gives a release", cluster, "spec: {release: null}", "", ""},
 		{"a release later", cluster, "spec: {release: null}", "spec: {release: v1.36.3}", ""},
 		{
@@ -138,7 +149,7 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 		},
 		{
 			"an audited API", cluster,
-			`spec: {api: {audit: {policy: {rules: [{level: Metadata}]}, maxAge: 90}, podSecurity: {enforce: baseline, exemptNamespaces: [a]}, ` +
+			`spec: {api: {audit: {policy: {rules: [{level: Metadata}]}, maxAge: 90}, encryption: {resources: [secrets, widgets.example.com]}, podSecurity: {enforce: baseline, exemptNamespaces: [a]}, ` +
 				`authentication: {jwt: [{issuer: {url: "https://login.example.com", audiences: [a]}}]}}}`, "", "",
 		},
 		{"a name for everything that can be named", cluster, `
@@ -174,9 +185,18 @@ spec:
 			`spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}`,
 			`spec: {controlPlane: {zones: null}}`, "",
 		},
+		{"two slots in one zone", cluster, "spec: {controlPlane: {zones: [eu-central-1b, eu-central-1b, eu-central-1c]}}", "", ""},
 		{"another subnet in a zone's place", existing, "", `spec: {network: {subnets: [
   {id: subnet-0000000000000000d, zone: eu-central-1a, role: Private}, {id: subnet-0000000000000000b, zone: eu-central-1b, role: Private},
   {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}]}}`, ""},
+		{
+			"a cluster with Auto Mode, which is disabled", cluster, "spec: {controlPlane: {eks: {autoMode: {nodePools: [general-purpose, system]}}}}",
+			"spec: {controlPlane: {eks: {autoMode: {nodePools: [], state: Disabled}}}}", "",
+		},
+		{
+			"Auto Mode later", cluster, "spec: {controlPlane: {eks: {}}}",
+			"spec: {controlPlane: {eks: {autoMode: {nodePools: [system], selfManagedAddons: Kept}}}}", "",
+		},
 		{"another release and a bigger volume", cluster, "", `spec: {release: v1.36.4, controlPlane: {etcdVolume: {sizeGiB: 40}}}`, ""},
 		{"a group with every default", group, "", "", ""},
 		{"spot instances, labels, taints and disks", group, `
@@ -228,6 +248,34 @@ spec:
 			}
 			if err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Slots move by controlPlane.zones, once the API of their cluster has been up, unless there is only one.
+func TestSlotsMoveInAClusterThatWasUp(t *testing.T) {
+	s := newServer(t)
+	for _, c := range []refusal{
+		{
+			"to a fourth zone", cluster, "spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c, eu-central-1d]}}",
+			"spec: {controlPlane: {zones: [eu-central-1a, eu-central-1d, eu-central-1c]}}", "",
+		},
+		{"to the zone of another", cluster, "", "spec: {controlPlane: {zones: [eu-central-1b, eu-central-1b, eu-central-1c]}}", ""},
+		{
+			"of five slots", cluster, "spec: {controlPlane: {replicas: 5, zones: [eu-central-1a, eu-central-1b]}}",
+			"spec: {controlPlane: {zones: [eu-central-1b, eu-central-1a]}}", "",
+		},
+		{"to another existing subnet", existing, "", "spec: {controlPlane: {zones: [eu-central-1b]}}", ""},
+		{"without naming zones", cluster, "", "spec: {network: {zones: [eu-central-1b, eu-central-1a, eu-central-1c]}}", slotsMoveOnly},
+		{"no longer naming zones", cluster, "spec: {controlPlane: {zones: [eu-central-1c]}}", "spec: {controlPlane: {zones: null}}", slotsMoveOnly},
+		{"the only one", cluster, "spec: {controlPlane: {replicas: 1}}", "spec: {controlPlane: {zones: [eu-central-1b]}}", slotsMoveOnly},
+		{"the only one that stays", cluster, "", "spec: {controlPlane: {replicas: 1, zones: [eu-central-1b]}}", slotsMoveOnly},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			err := s.updateUp(t, s.object(t, c.manifest, c.with), c.change)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
 	}

@@ -91,6 +91,37 @@ type AuditShipping struct {
 	Every *metav1.Duration `json:"every,omitempty"`
 }
 
+// Encryption configures the encryption of resources in etcd. The API server of each control plane
+// node encrypts each object with a key of its own, derived from a seed that AWS KMS encrypts:
+// https://kubernetes.io/docs/tasks/administer-cluster/kms-provider/. The encryption context has the
+// names of the cluster and its account.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.kmsKeyARN) == has(oldSelf.kmsKeyARN) && (!has(self.kmsKeyARN) || self.kmsKeyARN == oldSelf.kmsKeyARN)",message="kmsKeyARN cannot change, since nodes are replaced one at a time, and API servers with one key cannot read what those with another encrypt: set it back, or create a new cluster; KMS rotates a key without a change of its ARN",fieldPath=".kmsKeyARN"
+// +kubebuilder:validation:XValidation:rule="has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources)",message="resources cannot change, since nodes are replaced one at a time, and API servers that do not encrypt a resource cannot read what others encrypt: set it back, or create a new cluster",fieldPath=".resources"
+type Encryption struct {
+	// KMSKeyARN is the ARN of a symmetric KMS key of yours in the cluster's region. The default is the
+	// cluster's own key, whose deletion is scheduled when the cluster is deleted. A key of another
+	// account must allow the cluster's account kms:Encrypt and kms:Decrypt in its policy. It cannot
+	// change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$')",message="write the ARN of a KMS key, for example arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	KMSKeyARN string `json:"kmsKeyARN,omitempty"`
+
+	// Resources are the resources to encrypt, 1 to 64, as kubectl api-resources lists them, with the
+	// group of those that have one: secrets, configmaps, widgets.example.com. The default is secrets.
+	// It cannot change.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:default={"secrets"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a resource twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))",message="write resources in lower case, with the group of those that have one, for example secrets or widgets.example.com"
+	Resources []string `json:"resources,omitempty"`
+}
+
 // PodSecurityLevel is a Pod Security Standard:
 // https://kubernetes.io/docs/concepts/security/pod-security-standards/
 //

@@ -210,6 +210,10 @@ func clusterRefusals() []refusal {
 			"names a repository twice: name each once",
 		},
 		{
+			"the name of a hosted zone", cluster, "spec: {iam: {hostedZones: [example.com]}}", "",
+			"write IDs of hosted zones, for example Z0123456789ABCDEFGHIJ",
+		},
+		{
 			"not the ARN of a boundary", cluster, "spec: {iam: {permissionsBoundary: boundary}}", "",
 			"write the ARN of an IAM policy, for example arn:aws:iam::123456789012:policy/boundary",
 		},
@@ -475,6 +479,11 @@ func networkRefusals() []refusal {
 	}
 }
 
+// slotsMoveOnly says when slots may move.
+const slotsMoveOnly = "a slot moves to another zone only by controlPlane.zones, in a cluster with 3 or 5 slots that an operator runs and " +
+	"whose API has been up, since the other slots give it its data: set controlPlane.zones to the zones that the slots are in, slot by slot, " +
+	"or controlPlane.replicas to 3 first"
+
 // machineRefusals are of the control plane.
 func machineRefusals() []refusal {
 	return []refusal{
@@ -504,47 +513,47 @@ func machineRefusals() []refusal {
 			"controlPlane.zones has a zone in which the network has no subnet for nodes: name zones of the network, or add it there",
 		},
 		{
-			"a slot's zone twice", cluster, "spec: {controlPlane: {zones: [eu-central-1a, eu-central-1a]}}", "",
-			"names a zone twice: name each once",
+			"the only slot moves", cluster, "spec: {controlPlane: {replicas: 1}}", "spec: {controlPlane: {zones: [eu-central-1b]}}",
+			slotsMoveOnly,
 		},
 		{
 			"slots move when their zones are named in another order", cluster,
 			"spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b]}}",
 			"spec: {controlPlane: {zones: [eu-central-1b, eu-central-1a]}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"slots move when the network's zones are in another order", cluster, "",
 			"spec: {network: {zones: [eu-central-1b, eu-central-1a, eu-central-1c]}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"a slot moves when a third zone is added", cluster, "spec: {network: {zones: [eu-central-1a, eu-central-1b]}}",
 			"spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"slots move when their zones are named", cluster, "", "spec: {controlPlane: {zones: [eu-central-1a]}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"slots move when their zones are no longer named", cluster, "spec: {controlPlane: {zones: [eu-central-1c]}}",
 			"spec: {controlPlane: {zones: null}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"slots move when existing subnets are in another order", existing, "",
 			"spec: {network: {subnets: [{id: subnet-0000000000000000b, zone: eu-central-1b, role: Private}, {id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}]}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"slots move out of an existing subnet when zones are named", existing, "", "spec: {controlPlane: {zones: [eu-central-1b]}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"slots move into an existing subnet when zones are no longer named", existing, "spec: {controlPlane: {zones: [eu-central-1b]}}",
 			"spec: {controlPlane: {zones: null}}",
-			"slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot",
+			slotsMoveOnly,
 		},
 		{
 			"not an image", cluster, "spec: {controlPlane: {image: ubuntu}}", "",
@@ -621,6 +630,19 @@ func machineRefusals() []refusal {
 		},
 		{
 			"a rotation many years before the CAs expire", cluster, "spec: {certificates: {rotateBefore: 50000h}}", "", "use 720h to 43800h",
+		},
+		{
+			"another way to issue kubelets' certificates", cluster, "spec: {certificates: {kubeletServing: Always}}", "",
+			`spec.certificates.kubeletServing: Unsupported value: "Always"`,
+		},
+		{
+			"verification before kubelets have certificates", cluster, "", "spec: {certificates: {kubeletServing: Verified}}",
+			"kubelets have no certificates that API servers could verify: set certificates.kubeletServing to Issued, and to Verified when all nodes are replaced",
+		},
+		{
+			"kubelets that sign for themselves while API servers verify", cluster, "spec: {certificates: {kubeletServing: Verified}}",
+			"spec: {certificates: {kubeletServing: SelfSigned}}",
+			"the API servers still verify kubelets: set certificates.kubeletServing to Issued, and remove it when the control plane's nodes are replaced",
 		},
 		{
 			"an argument of the operator's of kube-apiserver", cluster, "spec: {controlPlane: {extraArgs: {apiServer: {etcd-servers: a}}}}",

@@ -15,7 +15,9 @@ type ClusterStatus struct {
 
 	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
 	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, EKSAddonsReady,
-	// CertificatesValid, EtcdHasSpace, AuditLogShipped, Drifted. Their messages name the action that a user can take.
+	// CertificatesValid, EtcdHasSpace, ResourcesEncrypted, AuditLogShipped, BackedUp, BackedUpToBucket,
+	// Drifted. Their messages name the
+	// action that a user can take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -66,6 +68,10 @@ type ClusterStatus struct {
 	// Etcd is how full etcd is, and the operator's record of its volumes.
 	// +optional
 	Etcd *EtcdStatus `json:"etcd,omitempty"`
+
+	// Encryption is how far spec.api.encryption is in a cluster that was created without it.
+	// +optional
+	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 
 	// Repairs are the numbers of instance replacements, for each slot that is unhealthy.
 	// +optional
@@ -278,7 +284,13 @@ type DrainStatus struct {
 	BlockedBy []string `json:"blockedBy,omitempty"`
 }
 
-// BackupStatus is the status of the snapshots of the etcd volumes.
+// UpkeepConditions returns the types of the conditions of Clusters that are not part of Ready and that
+// someone on call has to know about.
+func UpkeepConditions() []string {
+	return []string{"BackedUp", "BackedUpToBucket", "CertificatesValid", "EtcdHasSpace", "ResourcesEncrypted", "AuditLogShipped"}
+}
+
+// BackupStatus is the status of the backups of etcd.
 type BackupStatus struct {
 	// LastTime is the time at which the last backup completed.
 	// +optional
@@ -293,6 +305,27 @@ type BackupStatus struct {
 	// +listType=map
 	// +listMapKey=snapshot
 	Backups []Backup `json:"backups,omitempty"`
+
+	// Bucket are the backups that the control plane's nodes put into the bucket, with
+	// spec.backup.bucket. It is absent until there is one.
+	// +optional
+	Bucket *BucketBackups `json:"bucket,omitempty"`
+}
+
+// BucketBackups are the backups of etcd in the cluster's bucket, as the operator last listed them:
+// when the next one should have been made, or every ten minutes if it was not.
+type BucketBackups struct {
+	// LastTime is the time at which the newest backup was begun.
+	// +required
+	LastTime metav1.Time `json:"lastTime"`
+
+	// LastKey is the key of the newest backup in the bucket.
+	// +required
+	LastKey string `json:"lastKey"`
+
+	// Count is the number of backups.
+	// +required
+	Count int32 `json:"count"`
 }
 
 // Backup is one snapshot of an etcd volume.
@@ -321,7 +354,8 @@ type EtcdStatus struct {
 	// +optional
 	RestoreProgram string `json:"restoreProgram,omitempty"`
 
-	// Volumes are the volumes that were lost and replaced by blank ones.
+	// Volumes are the volumes that were lost and replaced by blank ones, and those of slots that
+	// move or have moved to another zone.
 	// +optional
 	// +listType=map
 	// +listMapKey=slot
@@ -347,13 +381,14 @@ type EtcdSpaceStatus struct {
 	CheckedAt metav1.Time `json:"checkedAt"`
 }
 
-// EtcdVolumeStatus is the etcd volume of a slot that was lost and replaced.
+// EtcdVolumeStatus is the etcd volume of a slot that was replaced by a blank one: the former one was
+// lost, or the slot moved to another zone.
 type EtcdVolumeStatus struct {
 	// Slot is the number of the slot.
 	// +required
 	Slot int32 `json:"slot"`
 
-	// Generation is how often the volume was lost. It is part of the volume's name in the base
+	// Generation is how often the volume was replaced. It is part of the volume's name in the base
 	// stack.
 	// +optional
 	Generation int32 `json:"generation,omitempty"`
@@ -366,6 +401,15 @@ type EtcdVolumeStatus struct {
 	// restore replaces all volumes and resets the count.
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`
+
+	// Zone is the zone of the volume of this generation, as EC2 reported it, while the slot moves.
+	// +optional
+	Zone string `json:"zone,omitempty"`
+
+	// MovesTo is the zone of the volume of the next generation, which exists beside this one while
+	// the slot moves.
+	// +optional
+	MovesTo string `json:"movesTo,omitempty"`
 }
 
 // SlotRepairStatus is how often the instance of a slot was replaced.

@@ -39,6 +39,33 @@ func eksRefusals() []refusal {
 			"write a version of the add-on, for example v1.20.4-eksbuild.2",
 		},
 		{
+			"an unknown node pool", cluster, "spec: {controlPlane: {eks: {autoMode: {nodePools: [gpu]}}}}", "",
+			`spec.controlPlane.eks.autoMode.nodePools[0]: Unsupported value: "gpu"`,
+		},
+		{
+			"Auto Mode without node pools", cluster, "spec: {controlPlane: {eks: {autoMode: {}}}}", "",
+			"spec.controlPlane.eks.autoMode.nodePools: Required value",
+		},
+		{
+			"an unknown state of Auto Mode", cluster, "spec: {controlPlane: {eks: {autoMode: {nodePools: [], state: Paused}}}}", "",
+			`spec.controlPlane.eks.autoMode.state: Unsupported value: "Paused"`,
+		},
+		{
+			"Auto Mode later without the add-ons", cluster, "spec: {controlPlane: {eks: {}}}",
+			"spec: {controlPlane: {eks: {autoMode: {nodePools: [system]}}}}",
+			"EKS installed its network add-ons when it created this cluster: set autoMode.selfManagedAddons to Kept",
+		},
+		{
+			"no Auto Mode anymore", cluster, "spec: {controlPlane: {eks: {autoMode: {nodePools: []}}}}",
+			"spec: {controlPlane: {eks: {autoMode: null}}}",
+			"autoMode cannot be removed, since EKS must disable it first: set autoMode.state to Disabled",
+		},
+		{
+			"other add-ons with Auto Mode", cluster, "spec: {controlPlane: {eks: {autoMode: {nodePools: []}}}}",
+			"spec: {controlPlane: {eks: {autoMode: {selfManagedAddons: Kept}}}}",
+			"selfManagedAddons cannot change, since EKS installs them only when it creates a cluster: set it back",
+		},
+		{
 			"pods without a role", cluster, "spec: {controlPlane: {eks: {podIdentities: [{namespace: a, serviceAccount: b}]}}}", "",
 			"set either role or policies",
 		},

@@ -8,6 +8,8 @@ import "k8s.io/apimachinery/pkg/runtime"
 // API inside the VPC if api.access is Internal.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretsKey) == has(oldSelf.secretsKey) && (!has(self.secretsKey) || self.secretsKey == oldSelf.secretsKey)",message="secretsKey cannot change: create a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.autoMode) || has(self.autoMode)",message="autoMode cannot be removed, since EKS must disable it first: set autoMode.state to Disabled",fieldPath=".autoMode"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.autoMode) || !has(self.autoMode) || self.autoMode.selfManagedAddons == 'Kept'",message="EKS installed its network add-ons when it created this cluster: set autoMode.selfManagedAddons to Kept",fieldPath=".autoMode"
 type EKS struct {
 	// Access are the IAM principals that may use the Kubernetes API, besides the one that creates the
 	// cluster. At most 64. A change takes effect in place.
@@ -49,8 +51,15 @@ type EKS struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addons []EKSAddon `json:"addons,omitempty"`
 
+	// AutoMode lets EKS launch nodes when pods need them, and run the network, DNS, volumes and load
+	// balancers of the cluster: EKS Auto Mode. Instance groups are possible besides. It can be added
+	// later, but not removed. A change takes effect in place.
+	// https://docs.aws.amazon.com/eks/latest/userguide/automode.html
+	// +optional
+	AutoMode *EKSAutoMode `json:"autoMode,omitempty"`
+
 	// PodIdentities give pods IAM roles, by EKS Pod Identity. They need the add-on
-	// eks-pod-identity-agent among addons. At most 64. A change takes effect in place, for pods that
+	// eks-pod-identity-agent among addons, except with autoMode. At most 64. A change takes effect in place, for pods that
 	// are created after it.
 	// https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.html
 	// +optional
@@ -60,6 +69,74 @@ type EKS struct {
 	// +kubebuilder:validation:MaxItems=64
 	PodIdentities []EKSPodIdentity `json:"podIdentities,omitempty"`
 }
+
+// EKSAutoMode are the settings of EKS Auto Mode.
+type EKSAutoMode struct {
+	// NodePools are EKS's own node pools: general-purpose, and system, whose nodes have the taint
+	// CriticalAddonsOnly. Without any, EKS launches nodes only for the NodePools that you create in
+	// the cluster. EKS terminates the nodes of a pool that is removed.
+	// https://docs.aws.amazon.com/eks/latest/userguide/set-builtin-node-pools.html
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	NodePools []EKSNodePool `json:"nodePools"`
+
+	// State is Enabled, the default, or Disabled. When Auto Mode is disabled, EKS terminates its nodes
+	// and deletes its load balancers, but keeps its volumes.
+	// https://docs.aws.amazon.com/eks/latest/userguide/auto-disable.html
+	// +optional
+	// +kubebuilder:default=Enabled
+	State EKSAutoModeState `json:"state,omitempty"`
+
+	// SelfManagedAddons are the VPC CNI plugin, kube-proxy and CoreDNS that EKS installs in new clusters
+	// without Auto Mode. None, the default, is for clusters that are created with autoMode: nodes of
+	// Auto Mode do not need these, and instance groups need them among addons. Kept is for clusters that
+	// existed before. It cannot change.
+	// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
+	// +optional
+	// +kubebuilder:default=None
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selfManagedAddons cannot change, since EKS installs them only when it creates a cluster: set it back"
+	SelfManagedAddons EKSSelfManagedAddons `json:"selfManagedAddons,omitempty"`
+}
+
+// EKSNodePool is a node pool that EKS Auto Mode has itself.
+//
+// +kubebuilder:validation:Enum=general-purpose;system
+type EKSNodePool string
+
+// Node pools.
+const (
+	// EKSGeneralPurpose has nodes for all pods.
+	EKSGeneralPurpose EKSNodePool = "general-purpose"
+	// EKSSystem has nodes for pods that tolerate the taint CriticalAddonsOnly.
+	EKSSystem EKSNodePool = "system"
+)
+
+// EKSAutoModeState is whether EKS Auto Mode is enabled.
+//
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type EKSAutoModeState string
+
+// States of EKS Auto Mode.
+const (
+	// EKSAutoModeEnabled lets EKS run nodes.
+	EKSAutoModeEnabled EKSAutoModeState = "Enabled"
+	// EKSAutoModeDisabled terminates them.
+	EKSAutoModeDisabled EKSAutoModeState = "Disabled"
+)
+
+// EKSSelfManagedAddons are the add-ons that EKS has installed in a cluster without managing them.
+//
+// +kubebuilder:validation:Enum=None;Kept
+type EKSSelfManagedAddons string
+
+// Add-ons that EKS does not manage.
+const (
+	// EKSNoSelfManagedAddons is for clusters that are created with Auto Mode.
+	EKSNoSelfManagedAddons EKSSelfManagedAddons = "None"
+	// EKSKeepSelfManagedAddons is for clusters that were created without it.
+	EKSKeepSelfManagedAddons EKSSelfManagedAddons = "Kept"
+)
 
 // EKSAddon is an add-on of EKS.
 type EKSAddon struct {

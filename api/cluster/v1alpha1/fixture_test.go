@@ -108,6 +108,30 @@ func agreed(t *testing.T, obj, old *unstructured.Unstructured, said error) error
 // update creates the object, then changes it.
 func (s server) update(t *testing.T, obj *unstructured.Unstructured, change string) error {
 	t.Helper()
+	given, old, said := s.changed(t, obj, change, func() {})
+	return agreed(t, given, old, said)
+}
+
+// updateUp creates a Cluster, sets the version that it runs, then changes it. Package admit does not know
+// that version.
+func (s server) updateUp(t *testing.T, obj *unstructured.Unstructured, change string) error {
+	t.Helper()
+	_, _, said := s.changed(t, obj, change, func() {
+		if err := unstructured.SetNestedField(obj.Object, "v1.36.3", "status", "version"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Status().Update(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return said
+}
+
+// changed creates the object and returns it changed, as it was before, and the API server's error.
+func (s server) changed(
+	t *testing.T, obj *unstructured.Unstructured, change string, created func(),
+) (given, old *unstructured.Unstructured, said error) {
+	t.Helper()
 	obj.SetGenerateName(obj.GetName() + "-")
 	if obj.GetKind() == "Release" {
 		obj.SetGenerateName(obj.GetName() + "-test")
@@ -117,12 +141,12 @@ func (s server) update(t *testing.T, obj *unstructured.Unstructured, change stri
 		t.Fatalf("what is to be changed was refused: %v", err)
 	}
 	t.Cleanup(func() { _ = s.Delete(context.Background(), obj) })
+	created()
 	over := map[string]any{}
 	if err := yaml.Unmarshal([]byte(change), &over); err != nil {
 		t.Fatal(err)
 	}
-	old := obj.DeepCopy()
+	old = obj.DeepCopy()
 	merge(obj.Object, over)
-	given := obj.DeepCopy()
-	return agreed(t, given, old, s.Update(t.Context(), obj, client.DryRunAll))
+	return obj.DeepCopy(), old, s.Update(t.Context(), obj, client.DryRunAll)
 }

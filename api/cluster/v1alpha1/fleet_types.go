@@ -54,8 +54,8 @@ type FleetSpec struct {
 	// +required
 	Selector metav1.LabelSelector `json:"selector"`
 
-	// Template are the fields of the Clusters' specs that the fleet sets. A change is rolled out. A
-	// field that another client has set to another value keeps that value, and the status says so.
+	// Template are the fields of the Clusters, and of their InstanceGroups, that the fleet sets. A
+	// change is rolled out. A field that another client has set to another value keeps that value, and the status says so.
 	// +required
 	Template FleetTemplate `json:"template"`
 
@@ -65,7 +65,8 @@ type FleetSpec struct {
 	Rollout FleetRollout `json:"rollout,omitempty"`
 }
 
-// FleetTemplate are fields of a Cluster's spec. Fields that are left out remain those of each Cluster.
+// FleetTemplate are fields of a Cluster's spec, and of its InstanceGroups. Fields that are left out remain
+// those of each Cluster.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.release) || has(self.release)",message="release cannot be removed, since its Clusters need one: name a release"
 // +kubebuilder:validation:MinProperties=1
@@ -91,6 +92,48 @@ type FleetTemplate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Addons []Addon `json:"addons,omitempty"`
+
+	// InstanceGroups are fields of the Clusters' InstanceGroups, at most 5 entries. A group gets the
+	// fields of the first entry that selects it, in the turn of its Cluster.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=5
+	InstanceGroups []FleetInstanceGroups `json:"instanceGroups,omitempty"`
+}
+
+// FleetInstanceGroups are fields of the specs of InstanceGroups. Fields that are left out remain those of
+// each group.
+type FleetInstanceGroups struct {
+	// Name is a name of the entry, which says what it is for. Groups do not need to have it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Selector selects InstanceGroups of the fleet's Clusters by their labels. The default selects
+	// all.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// Image is the groups' spec.image, the ID of an AMI. It is of one region: select the groups of
+	// that region.
+	// +optional
+	// +kubebuilder:validation:MaxLength=21
+	Image string `json:"image,omitempty"`
+
+	// Roll is the groups' spec.roll. A new value replaces all their nodes, wave by wave.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Roll string `json:"roll,omitempty"`
+
+	// RollingUpdate are fields of the groups' spec.rollingUpdate.
+	// +optional
+	RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
+
+	// Repair are fields of the groups' spec.repair.
+	// +optional
+	Repair *Repair `json:"repair,omitempty"`
 }
 
 // FleetControlPlane are fields of a Cluster's spec.controlPlane.
@@ -340,7 +383,7 @@ type FleetDetail struct {
 	State FleetClusterState `json:"state"`
 
 	// Overridden are the fields of the template that another client has set to another value, at most
-	// five.
+	// five. Those of an InstanceGroup begin with its name.
 	// +optional
 	// +listType=atomic
 	Overridden []string `json:"overridden,omitempty"`

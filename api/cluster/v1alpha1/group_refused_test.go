@@ -89,6 +89,22 @@ func groupRefusals() []refusal {
 			"a capacity reservation has one instance type: name only that type, or use capacityReservation.resourceGroup",
 		},
 		{
+			"a manager that does not exist", group, "spec: {minSize: 0, manager: kOps}", "",
+			`Unsupported value: "kOps": supported values: "AutoScaling", "Karpenter"`,
+		},
+		{
+			"another manager later", group, "spec: {minSize: 0}", "spec: {manager: Karpenter}",
+			"manager cannot change: create another group",
+		},
+		{
+			"a number of nodes of Karpenter", group, "spec: {manager: Karpenter}", "",
+			"Karpenter creates the nodes of this group: set minSize to 0, and leave out replicas",
+		},
+		{
+			"spot instances of Karpenter", group, "spec: {minSize: 0, manager: Karpenter, spot: {}}", "",
+			"Karpenter ignores autoscale, spot, placement and capacityReservation: leave them out, and write requirements into a NodePool",
+		},
+		{
 			"another cluster later", group, "", "spec: {cluster: other}",
 			"cluster cannot change: create a new group in the other cluster",
 		},

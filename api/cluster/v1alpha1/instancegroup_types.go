@@ -55,6 +55,8 @@ type InstanceGroupList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas >= self.minSize && self.replicas <= self.maxSize",message="replicas must be between minSize and maxSize: change replicas, minSize or maxSize"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.autoscale) || !self.autoscale",message="with autoscale, the cluster autoscaler determines the number of nodes: remove replicas, or set autoscale to false"
 // +kubebuilder:validation:XValidation:rule="self.instanceTypes.all(t, t.matches('^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]') == (self.architecture == 'arm64'))",message="an instance type is not of the architecture: create a group for each architecture, and set architecture to arm64 for Graviton types"
+// +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'Karpenter' || self.minSize == 0 && (!has(self.replicas) || self.replicas == 0)",message="Karpenter creates the nodes of this group: set minSize to 0, and leave out replicas",fieldPath=".minSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'Karpenter' || !has(self.spot) && !has(self.placement) && !has(self.capacityReservation) && (!has(self.autoscale) || !self.autoscale)",message="Karpenter ignores autoscale, spot, placement and capacityReservation: leave them out, and write requirements into a NodePool",fieldPath=".manager"
 // +kubebuilder:validation:XValidation:rule="!has(self.spot) || !has(self.capacityReservation)",message="spot instances do not use reserved capacity: leave out spot or capacityReservation",fieldPath=".capacityReservation"
 // +kubebuilder:validation:XValidation:rule="!has(self.capacityReservation) || !has(self.capacityReservation.id) || self.instanceTypes.size() == 1",message="a capacity reservation has one instance type: name only that type, or use capacityReservation.resourceGroup",fieldPath=".instanceTypes"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.placement) || !has(oldSelf.placement.strategy) || has(self.placement) && self.placement == oldSelf.placement",message="a placement group cannot be deleted while instances are in it, so a placement with a strategy cannot change: create a new group",fieldPath=".placement"
@@ -66,6 +68,15 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cluster cannot change: create a new group in the other cluster"
 	Cluster string `json:"cluster"`
+
+	// Manager is what creates and removes the nodes: AutoScaling (the default) or Karpenter. With
+	// Karpenter, which you install, the operator keeps an EC2NodeClass of the group's name in the
+	// cluster, for your NodePools to refer to. Karpenter replaces its nodes when the group or the
+	// release changes. The group has no nodes of its own then. It cannot change.
+	// +optional
+	// +kubebuilder:default=AutoScaling
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="manager cannot change: create another group"
+	Manager Manager `json:"manager,omitempty"`
 
 	// Replicas is the number of nodes, minSize to maxSize; kubectl scale sets it. If empty, a new
 	// group has minSize nodes, and a change of minSize or maxSize adds or removes nodes only if the

@@ -31,14 +31,14 @@ type ControlPlane struct {
 	InstanceType string `json:"instanceType,omitempty"`
 
 	// Zones are the zones of the slots, in order. If empty, the slots use the zones of the network.
-	// The API server refuses a change that would move a slot to another zone, since its etcd volume
-	// cannot move.
+	// Slots beyond the third use these zones again. A zone may be named twice. A change moves slots
+	// to other zones one at a time: each gets a new instance and a new etcd volume, and the other
+	// slots give it etcd's data. It requires 3 or 5 slots, an operator, and resource set 1.2.0.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
 	// Image is the ID of the AMI to use instead of the release's. A change replaces the nodes one
@@ -300,6 +300,16 @@ type NodeIAM struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a repository twice: name each once"
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^(arn:aws(-cn|-us-gov)?:ecr:[a-z0-9*-]+:[0-9]{12}:repository/)?[a-z0-9*][a-z0-9*._/-]*$'))",message="write names or ARNs of ECR repositories, for example team/* or arn:aws:ecr:*:123456789012:repository/team/*"
 	ImageRepositories []string `json:"imageRepositories,omitempty"`
+
+	// HostedZones are the IDs of the Route 53 zones whose records the addons external-dns and
+	// cert-manager may change, at most 10. cert-manager may change only TXT records of
+	// _acme-challenge names. A change updates the roles in place.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.all(z, z.matches('^Z[A-Z0-9]+$'))",message="write IDs of hosted zones, for example Z0123456789ABCDEFGHIJ"
+	HostedZones []string `json:"hostedZones,omitempty"`
 
 	// PermissionsBoundary is the ARN of the permissions boundary of every role that the operator
 	// creates. A change updates the roles in place.

@@ -179,6 +179,8 @@ const (
 )
 
 // APIEndpoint configures access to the Kubernetes API.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryption) || has(self.encryption)",message="encryption cannot be removed, since API servers without it cannot read the Secrets in etcd that it encrypts: set it back, or create a new cluster without api.encryption, and move to it",fieldPath=".encryption"
 type APIEndpoint struct {
 	// Access is whether the load balancer of the API is internet-facing (Public, the default) or
 	// internal to the VPC (Internal). It cannot change.
@@ -222,6 +224,14 @@ type APIEndpoint struct {
 	// replaces the control plane's nodes one at a time.
 	// +optional
 	Audit *Audit `json:"audit,omitempty"`
+
+	// Encryption encrypts Secrets, or other resources, in etcd with a key of AWS KMS. Without it,
+	// only etcd's volumes, their snapshots and backups are encrypted, as wholes. Adding it to an
+	// existing cluster replaces the control plane's nodes twice, one at a time, and then writes each
+	// object of the resources again; that requires an operator that manages the cluster. It cannot be
+	// removed, and its fields cannot change.
+	// +optional
+	Encryption *Encryption `json:"encryption,omitempty"`
 
 	// Authentication lets users log in with tokens of OpenID Connect providers. It has the field jwt
 	// of an AuthenticationConfiguration:

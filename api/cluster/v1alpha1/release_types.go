@@ -234,8 +234,14 @@ type ReleaseAddon struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
 	Digest string `json:"digest,omitempty"`
 
+	// Optional leaves the addon out of clusters whose spec.addons does not name it. The default is
+	// false.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+
 	// Values are the Helm values of the chart. In their strings and keys, $(CLUSTER), $(REGION),
-	// $(POD_CIDR) and $(SERVICE_CIDR) stand for the values of the cluster.
+	// $(VPC), $(POD_CIDR) and $(SERVICE_CIDR) stand for the values of the cluster. An item of a list
+	// with $(HOSTED_ZONE) is there once for each zone of the Cluster's spec.iam.hostedZones.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -250,14 +256,16 @@ type ReleaseAddon struct {
 	Patches []AddonPatch `json:"patches,omitempty"`
 
 	// WithRole is merged into the addon in clusters that have an IAM role for its service account.
-	// From resource set 1.2.0 on, the operator creates such a role for the addon aws-ebs-csi-driver
-	// in clusters with spec.serviceAccountIssuer. In the values, $(ROLE_ARN) stands for the ARN of
-	// the role.
+	// From resource set 1.2.0 on, the operator creates such a role in clusters with
+	// spec.serviceAccountIssuer for the addons aws-ebs-csi-driver and aws-load-balancer-controller,
+	// and, with spec.iam.hostedZones, for external-dns and cert-manager. In the values, $(ROLE_ARN)
+	// stands for the ARN of the role.
 	// +optional
 	WithRole *AddonVariant `json:"withRole,omitempty"`
 
 	// WithoutRole is merged into the addon in clusters that have no IAM role for its service
-	// account.
+	// account. An addon with withRole and without this field needs the role: clusters without it
+	// cannot use the addon.
 	// +optional
 	WithoutRole *AddonVariant `json:"withoutRole,omitempty"`
 }

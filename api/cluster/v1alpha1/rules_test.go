@@ -18,7 +18,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range slices.Concat(
 		clusterRefusals(), networkRefusals(), machineRefusals(), groupRefusals(), releaseRefusals(), fleetRefusals(), nodeSetupRefusals(),
-		eksRefusals(),
+		eksRefusals(), encryptionRefusals(),
 	) {
 		tested[c.want] = true
 	}
