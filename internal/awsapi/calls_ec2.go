@@ -9,6 +9,7 @@ import (
 
 // ec2Calls are the calls of EC2 that the project makes.
 type ec2Calls struct {
+	createImage                   call[ec2.CreateImageInput, ec2.CreateImageOutput, ec2.Options]
 	createSnapshot                call[ec2.CreateSnapshotInput, ec2.CreateSnapshotOutput, ec2.Options]
 	createTags                    call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
 	deleteLaunchTemplate          call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
@@ -17,6 +18,7 @@ type ec2Calls struct {
 	deleteSnapshot                call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
 	deleteTags                    call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
 	deleteVolume                  call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
+	deregisterImage               call[ec2.DeregisterImageInput, ec2.DeregisterImageOutput, ec2.Options]
 	describeAddresses             call[ec2.DescribeAddressesInput, ec2.DescribeAddressesOutput, ec2.Options]
 	describeDhcpOptions           call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
 	describeImages                call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
@@ -35,12 +37,14 @@ type ec2Calls struct {
 	describeVpcs                  call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
 	getConsoleOutput              call[ec2.GetConsoleOutputInput, ec2.GetConsoleOutputOutput, ec2.Options]
 	revokeSecurityGroupIngress    call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
+	runInstances                  call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
 	terminateInstances            call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
 }
 
 func newEc2Calls(cfg aws.Config) *ec2Calls {
 	client := ec2.NewFromConfig(cfg)
 	return &ec2Calls{
+		createImage:                   client.CreateImage,
 		createSnapshot:                client.CreateSnapshot,
 		createTags:                    client.CreateTags,
 		deleteLaunchTemplate:          client.DeleteLaunchTemplate,
@@ -49,6 +53,7 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 		deleteSnapshot:                client.DeleteSnapshot,
 		deleteTags:                    client.DeleteTags,
 		deleteVolume:                  client.DeleteVolume,
+		deregisterImage:               client.DeregisterImage,
 		describeAddresses:             client.DescribeAddresses,
 		describeDhcpOptions:           client.DescribeDhcpOptions,
 		describeImages:                client.DescribeImages,
@@ -67,8 +72,15 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 		describeVpcs:                  client.DescribeVpcs,
 		getConsoleOutput:              client.GetConsoleOutput,
 		revokeSecurityGroupIngress:    client.RevokeSecurityGroupIngress,
+		runInstances:                  client.RunInstances,
 		terminateInstances:            client.TerminateInstances,
 	}
+}
+
+func (c *ec2Calls) CreateImage(
+	ctx context.Context, in *ec2.CreateImageInput, options ...func(*ec2.Options),
+) (*ec2.CreateImageOutput, error) {
+	return c.createImage(ctx, in, options...)
 }
 
 func (c *ec2Calls) CreateSnapshot(
@@ -113,6 +125,12 @@ func (c *ec2Calls) DeleteVolume(
 	ctx context.Context, in *ec2.DeleteVolumeInput, options ...func(*ec2.Options),
 ) (*ec2.DeleteVolumeOutput, error) {
 	return c.deleteVolume(ctx, in, options...)
+}
+
+func (c *ec2Calls) DeregisterImage(
+	ctx context.Context, in *ec2.DeregisterImageInput, options ...func(*ec2.Options),
+) (*ec2.DeregisterImageOutput, error) {
+	return c.deregisterImage(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeAddresses(
@@ -221,6 +239,12 @@ func (c *ec2Calls) RevokeSecurityGroupIngress(
 	ctx context.Context, in *ec2.RevokeSecurityGroupIngressInput, options ...func(*ec2.Options),
 ) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	return c.revokeSecurityGroupIngress(ctx, in, options...)
+}
+
+func (c *ec2Calls) RunInstances(
+	ctx context.Context, in *ec2.RunInstancesInput, options ...func(*ec2.Options),
+) (*ec2.RunInstancesOutput, error) {
+	return c.runInstances(ctx, in, options...)
 }
 
 func (c *ec2Calls) TerminateInstances(

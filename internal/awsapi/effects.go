@@ -25,7 +25,7 @@ var (
 	// inputs can be secret.
 	subjectFields = []string{
 		"StackName", "ChangeSetName", "AutoScalingGroupName", "LogicalResourceId", "UniqueId", "InstanceId", "InstanceIds",
-		"LifecycleHookName", "VolumeId", "SnapshotId", "GroupId", "NetworkInterfaceId", "LoadBalancerArn", "LoadBalancerName",
+		"LifecycleHookName", "VolumeId", "SnapshotId", "ImageId", "GroupId", "NetworkInterfaceId", "LoadBalancerArn", "LoadBalancerName",
 		"TargetGroupArn", "HostedZoneId", "Bucket", "Key", "QueueUrl", "Resources",
 	}
 )

@@ -194,6 +194,7 @@ type SQS interface {
 type S3 interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 	ListObjectVersions(context.Context, *s3.ListObjectVersionsInput, ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
 	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 }
@@ -207,12 +208,13 @@ type Objects interface {
 }
 
 // EC2 contains every call of EC2 that the project makes.
-type EC2 interface {
+type EC2 interface { //nolint:interfacebloat // it only groups the interfaces of its parts
 	EC2Networks
 	EC2Tags
 	EC2Instances
 	EC2LaunchTemplates
 	EC2Snapshots
+	EC2Images
 }
 
 // EC2Offerings reads what AWS offers in a region.
@@ -264,6 +266,13 @@ type EC2Snapshots interface {
 	CreateSnapshot(context.Context, *ec2.CreateSnapshotInput, ...func(*ec2.Options)) (*ec2.CreateSnapshotOutput, error)
 	DescribeSnapshots(context.Context, *ec2.DescribeSnapshotsInput, ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error)
 	DeleteSnapshot(context.Context, *ec2.DeleteSnapshotInput, ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error)
+}
+
+// EC2Images launches instances to make images of, and creates and deletes images.
+type EC2Images interface {
+	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
+	CreateImage(context.Context, *ec2.CreateImageInput, ...func(*ec2.Options)) (*ec2.CreateImageOutput, error)
+	DeregisterImage(context.Context, *ec2.DeregisterImageInput, ...func(*ec2.Options)) (*ec2.DeregisterImageOutput, error)
 }
 
 // SSM writes and deletes parameters.

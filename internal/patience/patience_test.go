@@ -35,7 +35,7 @@ func (r *run) Fatalf(format string, args ...any) {
 }
 
 func TestAWaitEndsBeforeTheRunDoes(t *testing.T) {
-	r := &run{TB: t, deadline: time.Now().Add(200 * time.Millisecond)}
+	r := &run{TB: t, deadline: time.Now().Add(2 * time.Second)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -254,6 +254,32 @@ var statements = []statement{
 		why: "The commands plan and create compare quotas with what is in use, with --quotas. Cloud Control API counts the resources with the caller's permissions, as for import.",
 	},
 	{
+		// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
+		sid: "Images", users: terminal, resources: all,
+		calls: []string{
+			"ec2.CreateImage", "ec2.DescribeImages", "ec2.DescribeInstances", "ec2.DescribeSubnets", "ec2.GetConsoleOutput",
+			"ec2.RunInstances",
+		},
+		why: "The command image create launches an instance without an instance profile, and creates an image of it.",
+	},
+	{
+		sid: "ImageTags", users: terminal, resources: all, actions: []string{"ec2:CreateTags"},
+		condition: map[string]map[string][]string{"StringEquals": {"ec2:CreateAction": {"CreateImage", "RunInstances"}}},
+		why:       "The command image create tags what it creates.",
+	},
+	{
+		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-systems-manager-parameter-to-find-AMI.html
+		sid: "ImageParameters", users: terminal, resources: []string{"arn:{partition}:ssm:{region}::parameter/aws/service/*"},
+		actions: []string{"ssm:GetParameters"},
+		why:     "EC2 reads the public parameter that names the image of a Release, with the caller's permissions.",
+	},
+	{
+		sid: "DeleteImages", users: terminal, resources: all,
+		calls:     []string{"ec2.DeleteSnapshot", "ec2.DeregisterImage", "ec2.TerminateInstances"},
+		condition: map[string]map[string][]string{"StringLike": {"aws:ResourceTag/cluster-operator.aws/image": {"*"}}},
+		why:       "The commands image create and image delete terminate the instance of an image, and delete images with their snapshots, only with the tag.",
+	},
+	{
 		sid: "State", users: terminal, resources: []string{"arn:{partition}:s3:::{stateBucket}", "arn:{partition}:s3:::{stateBucket}/*"},
 		calls: []string{"s3.GetObject", "s3.PutObject", "s3.DeleteObject", "s3.ListObjectsV2"},
 		why:   "The bucket with the commands' state. Set the bucket's name, or remove the statement if the state is in a folder.",

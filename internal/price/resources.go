@@ -96,10 +96,14 @@ func (r *resource) natGateway() []part {
 	}
 }
 
-// controlPlane: extended support costs more, but only after the standard support of a version has ended:
-// https://aws.amazon.com/eks/pricing/
+// controlPlane: extended support costs more, but only after the standard support of a version has ended. EKS Auto Mode
+// costs the instances that it launches, and a fee for each that depends on its type. https://aws.amazon.com/eks/pricing/
 func (r *resource) controlPlane() []part {
-	return []part{r.priced("hours", "EKS control plane", "AmazonEKS-Hours:perCluster", HoursPerMonth)}
+	made := []part{r.priced("hours", "EKS control plane", "AmazonEKS-Hours:perCluster", HoursPerMonth)}
+	if r.text("false", "ComputeConfig", "Enabled") != "false" {
+		made = append(made, byUsage("nodes, volumes and load balancers of EKS Auto Mode, and its fee for each node"))
+	}
+	return made
 }
 
 // endpoint: only gateway endpoints are free. The others are charged by zone, which each subnet is

@@ -169,6 +169,59 @@ func TestKeyPoliciesAndGrantsDecide(t *testing.T) {
 	}
 }
 
+// Policies allow direct calls with an encryption context, and deny them with another or without any:
+// https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html#conditions-kms-encryption-context
+func TestPoliciesRequireAnEncryptionContext(t *testing.T) {
+	a := newAccount(t)
+	ctx := t.Context()
+	key, err := kms.NewFromConfig(a.root).CreateKey(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := key.KeyMetadata.Arn
+	of := func(cluster string) string {
+		return `{"Effect":"Allow","Action":["kms:Encrypt","kms:Decrypt","kms:ReEncrypt*"],"Resource":"` + *id + `",` +
+			`"Condition":{"StringEquals":{"kms:EncryptionContext:example.com/cluster":"` + cluster + `"}}}`
+	}
+	one, two := kms.NewFromConfig(a.user("ann", of("one"))), kms.NewFromConfig(a.user("bob", of("two")))
+	denied := kms.NewFromConfig(a.user("carl", allow(`"kms:*"`, "*"),
+		`{"Effect":"Deny","Action":"kms:Encrypt","Resource":"*","Condition":{"ForAnyValue:StringEquals":{"kms:EncryptionContextKeys":"example.com/cluster"}}}`))
+	context := map[string]string{"example.com/cluster": "one", "more": "x"}
+	sealed, err := one.Encrypt(ctx, &kms.EncryptInput{KeyId: id, Plaintext: []byte("x"), EncryptionContext: context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(client *kms.Client, context map[string]string) error {
+		_, err := client.Decrypt(ctx, &kms.DecryptInput{KeyId: id, CiphertextBlob: sealed.CiphertextBlob, EncryptionContext: context})
+		return err
+	}
+	seal := func(client *kms.Client, context map[string]string) error {
+		_, err := client.Encrypt(ctx, &kms.EncryptInput{KeyId: id, Plaintext: []byte("x"), EncryptionContext: context})
+		return err
+	}
+	other := map[string]string{"example.com/cluster": "two"}
+	_, moved := one.ReEncrypt(ctx, &kms.ReEncryptInput{
+		CiphertextBlob: sealed.CiphertextBlob, SourceEncryptionContext: context, DestinationKeyId: id, DestinationEncryptionContext: other,
+	})
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"its own context":                    {open(one, context), ""},
+		"encrypt without a context":          {seal(one, nil), "AccessDeniedException"},
+		"encrypt for another":                {seal(one, other), "AccessDeniedException"},
+		"encrypt again for another":          {moved, "AccessDeniedException"},
+		"the context of another's data":      {open(two, context), "AccessDeniedException"},
+		"another's data with its own":        {open(two, other), "InvalidCiphertextException"},
+		"a statement that denies the key":    {seal(denied, other), "AccessDeniedException"},
+		"a statement that denies it, is met": {seal(denied, map[string]string{"more": "x"}), ""},
+	} {
+		if test.want == "" && test.err != nil || test.want != "" && (test.err == nil || !strings.Contains(test.err.Error(), test.want)) {
+			t.Errorf("%s: got %v, want %q", name, test.err, test.want)
+		}
+	}
+}
+
 func TestObjectsNeedTheirKeyThroughS3(t *testing.T) {
 	a := newAccount(t)
 	ctx := t.Context()

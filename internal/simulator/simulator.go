@@ -253,7 +253,8 @@ func New(o Options) *Simulator { //nolint:funlen // it connects all services
 		wire.WithGate(o.gate()),
 	)
 	o.Machines.Connect(machine.Services{
-		AWS: s.Handler(), Firewall: network.Firewall, Watch: network.Watch, EndpointAddress: network.EndpointAddress,
+		PoweredOff: instances.PoweredOff,
+		AWS:        s.Handler(), Firewall: network.Firewall, Watch: network.Watch, EndpointAddress: network.EndpointAddress,
 		Resolve: func(vpcID, name string) []netip.Addr {
 			if found := instances.Resolve(vpcID, name); len(found) > 0 {
 				return found

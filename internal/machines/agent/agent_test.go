@@ -51,6 +51,29 @@ func TestCommandLineAndConfiguration(t *testing.T) {
 	}
 }
 
+func TestServingCertificateHasTheAddressesOfTheNode(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := "serverTLSBootstrap: true\nauthentication: {x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := parse([]string{"--config=" + config, "--hostname-override=node", "--node-ip=10.0.0.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.servesIssued || o.clientCA != "/etc/kubernetes/pki/ca.crt" {
+		t.Errorf("got %+v", o)
+	}
+	status, err := newKubelet(o, logr.Discard(), testclock.NewFakeClock(noon)).status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := servingNames(status.Addresses)
+	if !slices.Equal(asked.DNSNames, []string{"node"}) || len(asked.IPAddresses) != 1 || asked.IPAddresses[0].String() != "10.0.0.5" {
+		t.Errorf("it asks for %v and %v", asked.DNSNames, asked.IPAddresses)
+	}
+}
+
 func TestCapacityFollowsTheInstanceType(t *testing.T) {
 	for instanceType, want := range map[string][2]string{
 		"m6i.large": {"2", "8Gi"}, "c7g.xlarge": {"4", "8Gi"}, "r5.4xlarge": {"16", "128Gi"}, "t3.medium": {"2", "8Gi"}, "": {"2", "8Gi"},

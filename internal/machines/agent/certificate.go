@@ -52,38 +52,38 @@ func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, certificateWithin)
 	defer cancel()
-	name, err := k.requestCertificate(ctx, a, key)
-	if err != nil {
-		return err
-	}
-	k.log.Info("requested a client certificate", "request", name)
-	certificate, err := k.awaitCertificate(ctx, a, name)
+	certificate, err := k.getCertificate(
+		ctx, a, key, &x509.CertificateRequest{}, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth,
+	)
 	if err != nil {
 		return err
 	}
 	return k.writeKubeconfig(certificate, key)
 }
 
-func (k *kubelet) requestCertificate(ctx context.Context, a *api, key *ecdsa.PrivateKey) (string, error) {
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: "system:node:" + k.nodeName, Organization: []string{"system:nodes"}},
-	}, key)
+// getCertificate requests a certificate of the node from a signer, and waits for it. asked has what it
+// contains besides the node's identity.
+func (k *kubelet) getCertificate(
+	ctx context.Context, a *api, key *ecdsa.PrivateKey, asked *x509.CertificateRequest, signer string, usage certificatesv1.KeyUsage,
+) ([]byte, error) {
+	asked.Subject = pkix.Name{CommonName: "system:node:" + k.nodeName, Organization: []string{"system:nodes"}}
+	der, err := x509.CreateCertificateRequest(rand.Reader, asked, key)
 	if err != nil {
-		return "", fmt.Errorf("write the certificate request: %w", err)
+		return nil, fmt.Errorf("write the certificate request: %w", err)
 	}
 	request := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "node-csr-"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+			SignerName: signer, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, usage},
 		},
 	}
 	var made certificatesv1.CertificateSigningRequest
 	if err := a.certificates.Post().Resource("certificatesigningrequests").Body(request).Do(ctx).Into(&made); err != nil {
-		return "", fmt.Errorf("request a client certificate: %w", err)
+		return nil, fmt.Errorf("request a certificate of %s: %w", signer, err)
 	}
-	return made.Name, nil
+	k.log.Info("requested a certificate", "request", made.Name, "signer", signer)
+	return k.awaitCertificate(ctx, a, made.Name)
 }
 
 func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]byte, error) {
@@ -93,7 +93,7 @@ func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]
 		var request certificatesv1.CertificateSigningRequest
 		err := a.certificates.Get().Resource("certificatesigningrequests").Name(name).Do(ctx).Into(&request)
 		if err != nil {
-			return nil, fmt.Errorf("read the client certificate: %w", err)
+			return nil, fmt.Errorf("read the certificate: %w", err)
 		}
 		for _, c := range request.Status.Conditions {
 			if c.Type != certificatesv1.CertificateApproved && c.Status == corev1.ConditionTrue {
@@ -105,7 +105,7 @@ func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for the client certificate %s: %w", name, ctx.Err())
+			return nil, fmt.Errorf("wait for the certificate %s: %w", name, ctx.Err())
 		case <-ticker.C():
 		}
 	}

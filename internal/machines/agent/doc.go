@@ -21,10 +21,14 @@
 // type, and deletes Nodes whose instance is terminated or unknown to EC2. It calls EC2 with the
 // machine's own role (ec2:DescribeInstances).
 //
-// It omits the parts of a kubelet that the simulation does not need: port 10250 (logs and exec),
-// renewal of its certificate, which is valid for a year, a container runtime, volumes, image pulls
-// and eviction. A Node is Ready without a network plugin. Of the kubelet's configuration file it
-// reads only the manifest path, the provider ID, the health port and the taints.
+// With serverTLSBootstrap, it gets a serving certificate from the cluster for the addresses of its Node,
+// and serves /healthz on port 10250, to clients with a certificate of the kubelet's client CA.
+//
+// It omits the parts of a kubelet that the simulation does not need: logs and exec, and without
+// serverTLSBootstrap all of port 10250, renewal of its certificates, which are valid for a year, a
+// container runtime, volumes, image pulls and eviction. A Node is Ready without a network plugin. Of the
+// kubelet's configuration file it reads only the manifest path, the provider ID, the health port, the
+// taints, serverTLSBootstrap and the client CA.
 //
 // On machines with a real kubelet, the package only takes the place of the network addon:
 // NetworkMain installs a DaemonSet, in whose pods PodNetworkMain configures the CNI plugins and the

@@ -90,6 +90,9 @@ func (k *kubelet) run(ctx context.Context) error {
 	wg.Go(func() { k.keepLease(ctx) })
 	wg.Go(func() { k.keepStatus(ctx) })
 	wg.Go(func() { newCloud(k).run(ctx) })
+	if k.servesIssued {
+		wg.Go(func() { _ = k.retry(ctx, "serve", k.serve) }) // It ends with ctx.
+	}
 	newPods(k).run(ctx)
 	return ctx.Err()
 }

@@ -33,7 +33,11 @@ type options struct {
 	taints                          []corev1.Taint
 	manifests                       string
 	healthzPort                     int
-	version                         bool
+	// servesIssued makes the kubelet serve with a certificate that the cluster issues, to clients with a
+	// certificate of clientCA.
+	servesIssued bool
+	clientCA     string
+	version      bool
 }
 
 // passedOver are a kubelet's flags that have no effect on the simulation.
@@ -101,6 +105,12 @@ type configuration struct {
 	ProviderID         string         `json:"providerID"`
 	HealthzPort        *int           `json:"healthzPort"`
 	RegisterWithTaints []corev1.Taint `json:"registerWithTaints"`
+	ServerTLSBootstrap bool           `json:"serverTLSBootstrap"`
+	Authentication     struct {
+		X509 struct {
+			ClientCAFile string `json:"clientCAFile"`
+		} `json:"x509"`
+	} `json:"authentication"`
 }
 
 // complete sets options that are not on the command line from the configuration file.
@@ -111,6 +121,7 @@ func (o *options) complete(flags *pflag.FlagSet) error {
 	}
 	o.manifests = cmp.Or(o.manifests, c.StaticPodPath)
 	o.providerID = cmp.Or(o.providerID, c.ProviderID)
+	o.servesIssued, o.clientCA = c.ServerTLSBootstrap, c.Authentication.X509.ClientCAFile
 	if len(o.taints) == 0 {
 		o.taints = c.RegisterWithTaints
 	}

@@ -46,6 +46,9 @@ type cluster struct {
 	volumes     map[string]bool
 	snapshots   map[string]bool
 	connections map[*connection]struct{}
+	// reads says of slots whether they read encrypted objects, encrypted whether one has written any.
+	reads     map[int]bool
+	encrypted bool
 	// token is the token that a slot created last; tokenUntil is its expiry.
 	token      string
 	tokenUntil time.Time
@@ -65,7 +68,7 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 	}
 	c := &cluster{
 		listener: newListener(), ended: make(chan struct{}), members: map[int]bool{}, slots: map[int]member{}, volumes: map[string]bool{},
-		snapshots:   map[string]bool{},
+		snapshots: map[string]bool{}, reads: map[int]bool{},
 		connections: map[*connection]struct{}{},
 	}
 	for name := range b.Etcd.Members {

@@ -5,7 +5,8 @@
 // EC2 hands it, requests its role's credentials from the metadata service, fetches the bundle from
 // the cluster's bucket and compares its hash.
 //
-//   - A slot attaches its etcd volume, publishes its name and fetches the CAs. It then serves a
+//   - A slot attaches its etcd volume, publishes its name and fetches the CAs. If the cluster encrypts
+//     resources in etcd, it encrypts and decrypts with the key once. It then serves a
 //     [kubeapi.Server] that all slots of a cluster share, with a certificate of the cluster's own
 //     CA, as long as a majority of the slots is up.
 //   - A worker reads its token and waits until the API knows the token; without an operator, slots

@@ -165,8 +165,15 @@ func (m *fakeMachine) joinSlot(
 			return nil, err
 		}
 	}
+	m.task = "encryption at rest"
+	if err := useKey(ctx, config, b.Encryption); err != nil {
+		return nil, err
+	}
 	c, err := m.host.cluster(bucket, func() (*cluster, error) { return newCluster(&m.host.options, bucket, b, files) })
 	if err != nil {
+		return nil, err
+	}
+	if err := c.encrypts(b.Etcd.Slot, b.Encryption); err != nil {
 		return nil, err
 	}
 	if err := c.renew(m.host.options.Clock.Now(), b, files); err != nil {

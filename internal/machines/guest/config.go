@@ -59,6 +59,9 @@ type Config struct {
 	// RootVolume is an empty directory in which the images of containers and the files of pods are;
 	// without it, they are in memory, like the rest of the machine's root.
 	RootVolume string
+	// RootVolumeID is the volume that keeps the machine's files at an orderly shutdown, for the next
+	// start; without it, none does.
+	RootVolumeID string
 	// Root is an empty directory on which the root is mounted. Log becomes /var/log, Disks becomes
 	// /dev/disk/by-id, and Volumes contains the volumes.
 	Root, Log, Disks, Volumes string

@@ -24,8 +24,8 @@ var (
 	adaptedLinks = []string{"usr/local/bin/containerd"}
 )
 
-// unpackedPath is where nodeup records the archives that it has unpacked, by hash: it fetches none
-// that is recorded.
+// unpackedPath is where nodeup records the archives that it has unpacked, by hash, with the ID of the
+// instance: it fetches none that is recorded.
 const unpackedPath = "var/lib/nodeup/artifacts"
 
 // networkUnit installs the pod network, as a release's addon would: see package agent.
@@ -65,7 +65,7 @@ func (r root) containers(c Config) error {
 		"etc/systemd/system/" + networkUnit: "[Service]\nExecStart=" + ImagePath + "/machine machine-network\nRestart=always\nRestartSec=2\n",
 	}
 	for _, hash := range c.Unpacked {
-		files[filepath.Join(unpackedPath, hash)] = "machine image\n"
+		files[filepath.Join(unpackedPath, hash)] = c.InstanceID
 	}
 	for name, text := range files {
 		err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755) //nolint:gosec // as in any root

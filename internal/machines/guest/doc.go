@@ -5,7 +5,8 @@
 // All are one binary, cmd/machine, which selects the program by the name under which it is called:
 //
 //	machine-init      process 1; reads a [Config] from standard input
-//	systemctl         asks process 1 to start, stop and show units
+//	systemctl         asks process 1 to start, stop and show units, and to power off
+//	poweroff          is systemctl poweroff
 //	modprobe, udevadm, swapoff, journalctl           report that they do nothing
 //	sysctl                                           sets what belongs to the machine
 //	ecr-credential-provider                          has no credentials for any registry

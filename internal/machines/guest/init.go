@@ -39,6 +39,7 @@ func Init(in io.Reader) error {
 	}
 	children := newChildren()
 	units := newUnits(children)
+	units.off = func() { units.powerOff(c.RootVolumeID) }
 	if err := units.listen(controlSocket); err != nil {
 		return err
 	}

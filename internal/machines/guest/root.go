@@ -24,7 +24,7 @@ func makeRoot(c Config) error {
 	}
 	r := root(c.Root)
 	for _, step := range []func(Config) error{
-		r.folders, r.programs, r.image, r.containers, r.settings, r.devices, r.kernel, r.shown,
+		r.folders, r.programs, r.image, r.containers, r.saved, r.settings, r.devices, r.kernel, r.shown,
 	} {
 		if err := step(c); err != nil {
 			return err

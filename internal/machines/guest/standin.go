@@ -19,7 +19,7 @@ import (
 // stubs are the machine image's stubs of programs, by name. They return their exit code.
 var stubs = map[string]func(args []string, out, errOut io.Writer) int{
 	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": sysctl,
-	"udevadm": nothing, "swapoff": nothing, ProviderName: provider, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
+	"poweroff": poweroff, "udevadm": nothing, "swapoff": nothing, ProviderName: provider, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
 }
 
 // RunStub runs the stub of a program. It reports whether there is a stub with that name.
@@ -70,6 +70,11 @@ func sysctl(args []string, _, errOut io.Writer) int {
 		}
 	}
 	return 0
+}
+
+// poweroff powers the machine off, like systemctl poweroff.
+func poweroff(_ []string, out, errOut io.Writer) int {
+	return systemctl([]string{"poweroff"}, out, errOut)
 }
 
 // systemctl sends its arguments to process 1.

@@ -26,6 +26,7 @@ const stopWithin = 10 * time.Second
 type units struct {
 	children *children
 	clock    clock.Clock
+	off      func() // powers the machine off
 
 	mu    sync.Mutex
 	known map[string]*service
@@ -88,6 +89,10 @@ func (u *units) converse(conn net.Conn) {
 
 // obey executes an order for each of its units. Exit codes are systemctl's.
 func (u *units) obey(o order) answer {
+	if o.Verb == "poweroff" {
+		go u.off()
+		return answer{}
+	}
 	var said []string
 	code := 0
 	for _, name := range o.Units {

@@ -140,7 +140,17 @@ func (h *Host) run(m *guestMachine, console *os.File, started chan<- error) {
 	}
 	// When process 1 ends, the kernel ends all others.
 	err = m.cmd.Wait()
+	if poweredOff := h.poweredOff(); err == nil && poweredOff != nil {
+		go poweredOff(m.spec.Account, m.spec.Region, m.spec.InstanceID)
+	}
 	h.opts.Log.V(1).Info("a machine ended", "instance", m.spec.InstanceID, "how", fmt.Sprint(err))
+}
+
+// poweredOff returns what to call when a machine has powered itself off, nil for nothing.
+func (h *Host) poweredOff() func(account, region, instanceID string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.services.PoweredOff
 }
 
 // configure returns the configuration for process 1, and creates the directories that the machine
@@ -152,7 +162,8 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		Resolver: resolverAddress.String(), CACertificate: h.authority.pem, UserData: spec.UserData,
 		Machine: h.opts.Machine, Kube: cmp.Or(h.opts.Images[spec.ImageID], h.opts.Kube),
 		Containers: h.opts.Containers, Kubelet: h.opts.Kubelets[spec.ImageID], Unpacked: h.opts.Unpacked, Tree: h.opts.Tree,
-		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
+		RootVolumeID: spec.RootVolumeID,
+		Root:         filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}
 	dirs := []string{config.Root, config.Log, config.Disks}

@@ -54,9 +54,10 @@
 // machine are stopped during the copy, so that it contains everything that they had written by
 // then, and nothing later.
 //
-// Sysctls other than net.* and kernel modules do not change. A machine that boots again starts with
-// its image and its user data, as if its root volume were new; other volumes keep their data. A
-// machine's root cannot do everything that the host's root can, but this is not a security
+// Sysctls other than net.* and kernel modules do not change. A machine that powers itself off keeps
+// its files in its root volume, and so in images of it, except for container images. A machine that
+// ends otherwise and boots again starts with its image and its user data, as if its root volume were
+// new; other volumes keep their data. A machine's root cannot do everything that the host's root can, but this is not a security
 // boundary: user data runs as root of this host.
 //
 // # What is left behind

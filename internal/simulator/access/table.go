@@ -227,5 +227,8 @@ func (t *ResourceType) ARN(partition, region, account, name string) string {
 			account, name = parts[len(parts)-2], parts[len(parts)-1]
 		}
 	}
+	if strings.HasPrefix(name, "/aws/service/") && strings.Contains(t.Template, ":ssm:") {
+		account = "" // of a public parameter, in denials, too: https://github.com/aws-samples/sample-OpenClaw-on-AWS-with-Bedrock/issues/65
+	}
 	return strings.NewReplacer("{p}", partition, "{r}", region, "{a}", account, "{}", strings.TrimPrefix(name, "/")).Replace(t.Template)
 }

@@ -8,10 +8,12 @@ import (
 
 func TestARNsOfResources(t *testing.T) {
 	for name, test := range map[string]struct{ service, operation, resource, want string }{
-		"a name":             {"sqs", "SendMessage", "q", "arn:aws:sqs:r:1:q"},
-		"a URL":              {"sqs", "SendMessage", "http://127.0.0.1:1/210987654321/q", "arn:aws:sqs:r:210987654321:q"},
-		"an ARN":             {"sns", "Publish", "arn:aws:sns:x:2:t", "arn:aws:sns:x:2:t"},
-		"a path":             {"ssm", "GetParameter", "/a/b", "arn:aws:ssm:r:1:parameter/a/b"},
+		"a name": {"sqs", "SendMessage", "q", "arn:aws:sqs:r:1:q"},
+		"a URL":  {"sqs", "SendMessage", "http://127.0.0.1:1/210987654321/q", "arn:aws:sqs:r:210987654321:q"},
+		"an ARN": {"sns", "Publish", "arn:aws:sns:x:2:t", "arn:aws:sns:x:2:t"},
+		"a path": {"ssm", "GetParameter", "/a/b", "arn:aws:ssm:r:1:parameter/a/b"},
+		// https://github.com/aws-samples/sample-OpenClaw-on-AWS-with-Bedrock/issues/65 has the denial.
+		"a public parameter": {"ssm", "GetParameters", "/aws/service/canonical/id", "arn:aws:ssm:r::parameter/aws/service/canonical/id"},
 		"without an account": {"ec2", "DeleteSnapshot", "snap-1", "arn:aws:ec2:r::snapshot/snap-1"},
 		"a provider":         {"iam", "CreateOpenIDConnectProvider", "https://issuer.example", "arn:aws:iam::1:oidc-provider/issuer.example"},
 		// https://docs.aws.amazon.com/eks/latest/userguide/enable-iam-roles-for-service-accounts.html

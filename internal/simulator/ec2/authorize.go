@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
@@ -156,6 +157,19 @@ func (s *Service) mayRun(ctx context.Context, l *launch, operation string) error
 	}
 	role := access.Resource{ARN: l.profile.RoleARN, Account: at.Account}
 	return wire.Authorize(ctx, "iam:PassRole", role, map[string][]string{"iam:passedtoservice": {"ec2.amazonaws.com"}})
+}
+
+// mayReadImageParameter returns an error if the caller may not read the parameter that names the image of
+// a launch.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-systems-manager-parameter-to-find-AMI.html
+func (s *Service) mayReadImageParameter(ctx context.Context, l *launch) error {
+	name, byName := strings.CutPrefix(aws.ToString(l.data.ImageId), "resolve:ssm:")
+	if !byName {
+		return nil
+	}
+	at := wire.TargetFrom(ctx)
+	arn := "arn:" + s.partition() + ":ssm:" + at.Region + "::parameter" + name
+	return wire.Authorize(ctx, "ssm:GetParameters", access.Resource{ARN: arn, Account: at.Account}, nil)
 }
 
 // uses returns the IDs of the resources that a decided launch uses.

@@ -34,6 +34,7 @@ var imageFields = vpc.Fields[*types.Image]{
 	"owner-id":            func(i *types.Image) []string { return []string{aws.ToString(i.OwnerId)} },
 	"owner-alias":         func(i *types.Image) []string { return []string{aws.ToString(i.ImageOwnerAlias)} },
 	"state":               func(i *types.Image) []string { return []string{string(i.State)} },
+	"source-instance-id":  func(i *types.Image) []string { return []string{aws.ToString(i.SourceInstanceId)} },
 	"is-public":           func(i *types.Image) []string { return []string{strconv.FormatBool(aws.ToBool(i.Public))} },
 	"image-type":          func(i *types.Image) []string { return []string{string(i.ImageType)} },
 	"hypervisor":          func(i *types.Image) []string { return []string{string(i.Hypervisor)} },
@@ -45,8 +46,11 @@ var imageFields = vpc.Fields[*types.Image]{
 	"boot-mode":           func(i *types.Image) []string { return []string{string(i.BootMode)} },
 }
 
+// describeImages describes public images and those of the account.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeImages.html
 func (s *Service) describeImages(ctx context.Context, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
-	call := wire.CallFrom(ctx)
+	r := s.here(ctx)
+	defer r.mu.Unlock()
 	passes, err := imageFields.Compile(in.Filters)
 	if err != nil {
 		return nil, err
@@ -55,18 +59,18 @@ func (s *Service) describeImages(ctx context.Context, in *ec2.DescribeImagesInpu
 		return nil, err
 	}
 	for _, id := range in.ImageIds {
-		if _, err := s.images.find(call.Region, id); err != nil {
+		if _, err := s.image(r, id); err != nil {
 			return nil, err
 		}
 	}
 	var found []types.Image
-	for _, i := range s.images.all(call.Region) {
+	for _, i := range append(s.ownImages(r), s.images.all(r.Region)...) {
 		owned := len(in.Owners) == 0 || slices.ContainsFunc(in.Owners, func(owner string) bool {
 			return owner == aws.ToString(i.OwnerId) || owner == aws.ToString(i.ImageOwnerAlias) ||
-				owner == "self" && call.Account == aws.ToString(i.OwnerId)
+				owner == "self" && r.Account == aws.ToString(i.OwnerId)
 		})
 		asked := len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, *i.ImageId)
-		if owned && asked && passes(i, nil) {
+		if owned && asked && passes(i, s.tags(r.Target).Of(*i.ImageId)) {
 			found = append(found, *i)
 		}
 	}

@@ -107,6 +107,17 @@ func (s *Service) ShutDown(account, regionName, id string) error {
 	return nil
 }
 
+// PoweredOff is ShutDown for an instance whose machine has powered itself off, perhaps before the
+// instance is running.
+func (s *Service) PoweredOff(account, regionName, id string) {
+	r := s.locked(wire.Target{Account: account, Region: regionName})
+	i, err := r.instance(id)
+	r.mu.Unlock()
+	if err == nil {
+		s.runner.add(&i.work, func() { _ = s.ShutDown(account, regionName, id) }) // unless it has ended otherwise
+	}
+}
+
 // status returns the result of a status check.
 func (i *instance) status(check StatusCheck) (types.SummaryStatus, types.StatusType) {
 	_, fails := i.failing[check]

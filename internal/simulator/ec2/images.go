@@ -204,6 +204,8 @@ func (m *images) all(region string) []*types.Image {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := slices.Collect(maps.Values(m.at(region)))
-	slices.SortFunc(list, func(a, b *types.Image) int { return cmp.Compare(*a.ImageId, *b.ImageId) })
+	slices.SortFunc(list, byImageID)
 	return list
 }
+
+func byImageID(a, b *types.Image) int { return cmp.Compare(*a.ImageId, *b.ImageId) }

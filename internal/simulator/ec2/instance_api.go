@@ -76,6 +76,9 @@ func (s *Service) runInstances(ctx context.Context, in *ec2.RunInstancesInput) (
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayReadImageParameter(ctx, l); err != nil {
+		return nil, err
+	}
 	if in.LaunchTemplate != nil || aws.ToBool(in.DryRun) {
 		if err := s.decide(r, l); err != nil {
 			return nil, err

@@ -131,8 +131,11 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 	if d.ImageId == nil {
 		return missing("ImageId")
 	}
-	if l.image, err = s.imageOf(r.Region, *d.ImageId); err != nil {
+	if l.image, err = s.imageOf(r, *d.ImageId); err != nil {
 		return err
+	}
+	if l.image.State != types.ImageStateAvailable {
+		return wire.Errorf("InvalidAMIID.Unavailable", "The image ID '%s' is not available: it is '%s'", *l.image.ImageId, l.image.State)
 	}
 	if d.InstanceType == "" {
 		return missing("InstanceType")
@@ -177,16 +180,16 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 
 // imageOf returns an image by its ID or by a public parameter that names it.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/create-launch-template.html#use-an-ssm-parameter-instead-of-an-ami-id
-func (s *Service) imageOf(regionName, id string) (*types.Image, error) {
+func (s *Service) imageOf(r *region, id string) (*types.Image, error) {
 	name, byName := strings.CutPrefix(id, "resolve:ssm:")
 	if !byName {
-		return s.images.find(regionName, id)
+		return s.image(r, id)
 	}
-	named, ok := s.PublicParameter(regionName, name)
+	named, ok := s.PublicParameter(r.Region, name)
 	if !ok {
 		return nil, invalid("Invalid value '%s' for ImageId: the simulator resolves public parameters of machine images only.", id)
 	}
-	return s.images.find(regionName, named)
+	return s.images.find(r.Region, named)
 }
 
 // profileOf returns the instance profile of a launch.
@@ -460,7 +463,7 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 			zone: i.Zone, size: d.Ebs.VolumeSize, iops: d.Ebs.Iops, throughput: d.Ebs.Throughput, kind: d.Ebs.VolumeType,
 			encrypted: d.Ebs.Encrypted,
 			key:       d.Ebs.KmsKeyId, snapshot: d.Ebs.SnapshotId, tags: l.kinds[types.ResourceTypeVolume],
-			image: ofImage(l.image, d.Ebs.SnapshotId),
+			image: *l.image.OwnerId != r.Account && ofImage(l.image, d.Ebs.SnapshotId),
 		})
 		if doom, ok := launchFailureOf(err); ok {
 			i.launchFailure = doom

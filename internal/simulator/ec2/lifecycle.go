@@ -29,6 +29,7 @@ const terminatedRetention = time.Hour
 func (s *Service) sweep(r *region) {
 	now := s.env.Clock.Now()
 	r.expire(now)
+	r.forgetDeregistered(now)
 	for len(r.ended) > 0 && now.Sub(r.ended[0].ended) >= terminatedRetention {
 		delete(r.instances, r.ended[0].ID)
 		delete(r.launches, r.ended[0].token)
@@ -53,7 +54,14 @@ func (s *Service) setReason(i *instance, why types.StateReason, who string) {
 func (s *Service) spec(r *region, i *instance) machine.Spec {
 	subnet, _ := s.network.Subnet(r.Account, r.Region, i.SubnetID)
 	card, _ := s.network.Interface(r.Account, r.Region, i.InterfaceID)
+	rootVolume := ""
+	for _, v := range r.attached(i.ID) {
+		if v.attachment.device == i.rootDevice {
+			rootVolume = v.id
+		}
+	}
 	return machine.Spec{
+		RootVolumeID:   rootVolume,
 		InstanceID:     i.ID,
 		Account:        r.Account,
 		Region:         r.Region,

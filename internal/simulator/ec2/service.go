@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2names"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
@@ -61,7 +63,9 @@ type region struct {
 	mu        sync.Mutex
 	instances map[string]*instance
 	volumes   map[string]*volume
+	created   map[string]creation // volumes that were created, also those that are deleted, by client token
 	snapshots map[string]*snapshot
+	images    map[string]*types.Image // the account's own
 	templates map[string]*launchTemplate
 	keyPairs  map[string]*keyPair             // by name
 	placement map[string]*placementGroup      // by name
@@ -71,6 +75,8 @@ type region struct {
 	plugged   map[string]map[*volume]struct{} // by instance
 	ended     []*instance                     // terminated, the earliest first
 	quota     map[bool]int                    // vCPUs, by whether they are spot
+
+	deregistered map[string]time.Time // when images were deregistered, by ID
 
 	capacityGroups map[string][]string // IDs of capacity reservations, by the ARN of their resource group
 }
@@ -87,11 +93,12 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.regions.New = func(p wire.Target) *region {
 		return &region{
-			Target: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
+			Target: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, created: map[string]creation{},
+			snapshots: map[string]*snapshot{},
 			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
 			placement: map[string]*placementGroup{}, capacity: map[string]*capacityReservation{}, capacityGroups: map[string][]string{},
-			fleets: map[string]*madeFleet{},
-			quota:  map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
+			fleets: map[string]*madeFleet{}, images: map[string]*types.Image{}, deregistered: map[string]time.Time{},
+			quota: map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
 		}
 	}
 	return s
@@ -104,6 +111,7 @@ func (s *Service) Service() *wire.Service {
 	operations := map[string]wire.Operation{}
 	for _, some := range []map[string]wire.Operation{
 		s.network.Operations(), s.instanceOperations(), s.attributeOperations(), s.catalogOperations(), s.volumeOperations(),
+		s.imageOperations(),
 		s.templateOperations(), s.keyPairOperations(), s.placementOperations(), s.capacityOperations(),
 	} {
 		maps.Copy(operations, some)

@@ -180,7 +180,8 @@ func (r *region) snapshot(id string) (*snapshot, error) {
 	return snap, nil
 }
 
-// deleteSnapshot deletes a snapshot in any state.
+// deleteSnapshot deletes a snapshot in any state, unless an image uses it.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteSnapshot.html
 func (s *Service) deleteSnapshot(ctx context.Context, in *ec2.DeleteSnapshotInput) (*ec2.DeleteSnapshotOutput, error) {
 	if in.SnapshotId == nil {
 		return nil, missing("snapshotId")
@@ -193,6 +194,9 @@ func (s *Service) deleteSnapshot(ctx context.Context, in *ec2.DeleteSnapshotInpu
 	snap, err := r.snapshot(*in.SnapshotId)
 	if err != nil {
 		return nil, err
+	}
+	if image := r.imageOn(snap.id); image != "" {
+		return nil, wire.Errorf("InvalidSnapshot.InUse", "The snapshot %s is currently in use by %s", snap.id, image)
 	}
 	s.removeSnapshot(r, snap)
 	return nil, nil

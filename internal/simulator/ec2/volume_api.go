@@ -47,6 +47,9 @@ func (s *Service) createVolume(ctx context.Context, in *ec2.CreateVolumeInput) (
 	}
 	r := s.here(ctx)
 	defer r.mu.Unlock()
+	if again, err := r.createdBefore(in, tags); again != nil || err != nil {
+		return s.creating(r, again, err)
+	}
 	if !hasZone(r.Region, *in.AvailabilityZone) {
 		return nil, wire.Errorf("InvalidZone.NotFound", "The zone '%s' does not exist.", *in.AvailabilityZone)
 	}
@@ -57,6 +60,14 @@ func (s *Service) createVolume(ctx context.Context, in *ec2.CreateVolumeInput) (
 		zone: *in.AvailabilityZone, size: in.Size, iops: in.Iops, throughput: in.Throughput, kind: in.VolumeType, encrypted: in.Encrypted,
 		key: in.KmsKeyId, snapshot: in.SnapshotId, multiAttach: in.MultiAttachEnabled, tags: tags,
 	})
+	if err == nil && aws.ToString(in.ClientToken) != "" {
+		r.created[*in.ClientToken] = creation{volume: v.id, digest: digestOfVolume(in, tags)}
+	}
+	return s.creating(r, v, err)
+}
+
+// creating returns the response of the creation of a volume.
+func (s *Service) creating(r *region, v *volume, err error) (*ec2.CreateVolumeOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +77,48 @@ func (s *Service) createVolume(ctx context.Context, in *ec2.CreateVolumeInput) (
 	}
 	out.State = types.VolumeStateCreating // EC2 responds with this state; the next request sees the volume available
 	return out, nil
+}
+
+// creation is the creation of a volume.
+type creation struct{ volume, digest string }
+
+// digestOfVolume is a digest of a request, in which tags have no order: the EBS CSI driver sends them in another order when it
+// repeats one.
+func digestOfVolume(in *ec2.CreateVolumeInput, tags map[string]string) string {
+	without := *in
+	without.TagSpecifications = nil
+	return digest(struct {
+		Request *ec2.CreateVolumeInput
+		Tags    map[string]string
+	}{&without, tags})
+}
+
+// maxClientToken is the longest client token.
+const maxClientToken = 64
+
+// createdBefore returns the volume that a request with the same client token created, nil if there was none. The token of a
+// volume that is deleted cannot be used again. Recorded answers of EC2:
+// https://github.com/kubernetes-sigs/aws-ebs-csi-driver/issues/1038,
+// https://github.com/crossplane-contrib/provider-aws/issues/1858.
+func (r *region) createdBefore(in *ec2.CreateVolumeInput, tags map[string]string) (*volume, error) {
+	token := aws.ToString(in.ClientToken)
+	if len(token) > maxClientToken {
+		return nil, invalid("Client token must be less than or equal to %d characters", maxClientToken)
+	}
+	before, ok := r.created[token]
+	switch {
+	case !ok:
+		return nil, nil
+	case r.volumes[before.volume] == nil:
+		return nil, wire.Errorf("IdempotentParameterMismatch",
+			"The client token you have provided is associated with a resource that is already deleted. Please use a different client token.")
+	case before.digest != digestOfVolume(in, tags):
+		return nil, wire.Errorf(
+			"IdempotentParameterMismatch",
+			"Arguments on this idempotent request are inconsistent with arguments used in previous request(s).",
+		)
+	}
+	return r.volumes[before.volume], nil
 }
 
 func (s *Service) deleteVolume(ctx context.Context, in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOutput, error) {

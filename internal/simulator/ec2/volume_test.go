@@ -3,6 +3,7 @@ package ec2_test
 import (
 	"encoding/json"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,39 @@ func TestVolumeMovesBetweenInstances(t *testing.T) {
 	w.eventually("its data to go", func() bool { return w.host.called("delete " + id) })
 	root := w.until(one, types.InstanceStateNameRunning).BlockDeviceMappings[0]
 	wiretest.WantCode(t, w.detach(*root.Ebs.VolumeId), "OperationNotPermitted")
+}
+
+// https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html
+func TestVolumeIsCreatedOnceForAToken(t *testing.T) {
+	w := start(t)
+	create := func(token string, size int32) (id string, err error) {
+		out, err := w.CreateVolume(t.Context(), &awsec2.CreateVolumeInput{
+			AvailabilityZone: aws.String(region + "a"), Size: aws.Int32(size), ClientToken: aws.String(token),
+		})
+		if err != nil {
+			return "", err
+		}
+		return *out.VolumeId, nil
+	}
+	first, err := create("once", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := create("once", 1); err != nil || again != first {
+		t.Errorf("the same request created %s after %s: %v", again, first, err)
+	}
+	_, err = create("once", 2)
+	wiretest.WantCode(t, err, "IdempotentParameterMismatch")
+	if other, err := create("another", 1); err != nil || other == first {
+		t.Errorf("another token has the volume %s: %v", other, err)
+	}
+	_, err = create(strings.Repeat("t", 65), 1)
+	wiretest.WantCode(t, err, "InvalidParameterValue")
+	if _, err := w.DeleteVolume(t.Context(), &awsec2.DeleteVolumeInput{VolumeId: &first}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = create("once", 1)
+	wiretest.WantCode(t, err, "IdempotentParameterMismatch")
 }
 
 func TestVolumeIsCreatedFromSnapshot(t *testing.T) {

@@ -150,7 +150,8 @@ func (c *cluster) deleteAssociationsOf(a *addon) {
 }
 
 // settleAddon lets an add-on take the next state if its time has come. One with a Deployment is degraded
-// while the cluster has no nodes.
+// while the cluster has no nodes. EKS Auto Mode launches nodes for its pods; the simulator launches none, but does not
+// call the add-on degraded.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_AddonIssue.html
 func (s *Service) settleAddon(c *cluster, a *addon) {
 	if s.now().Before(a.due) || a.Status == types.AddonStatusUpdating {
@@ -173,7 +174,7 @@ func (s *Service) settleAddon(c *cluster, a *addon) {
 		return
 	}
 	a.Status, a.Health = types.AddonStatusActive, &types.AddonHealth{Issues: []types.AddonIssue{}}
-	if a.kind.replicas && !s.hasNodes(c) {
+	if a.kind.replicas && !s.hasNodes(c) && !c.launchesNodes() {
 		a.Status = types.AddonStatusDegraded
 		a.Health = &types.AddonHealth{Issues: []types.AddonIssue{{
 			Code:        types.AddonIssueCodeInsufficientNumberOfReplicas,

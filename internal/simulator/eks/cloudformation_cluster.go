@@ -196,6 +196,13 @@ func (p *clusterProperties) change(live *types.Cluster) *eks.UpdateClusterConfig
 		p.AccessConfig.AuthenticationMode != live.AccessConfig.AuthenticationMode:
 		mode := p.AccessConfig.AuthenticationMode
 		return &eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: mode}}
+	case !p.sameAutoMode(live):
+		return &eks.UpdateClusterConfigInput{
+			ComputeConfig: p.ComputeConfig, StorageConfig: p.StorageConfig,
+			KubernetesNetworkConfig: &types.KubernetesNetworkConfigRequest{
+				ElasticLoadBalancing: p.KubernetesNetworkConfig.ElasticLoadBalancing,
+			},
+		}
 	case support != live.UpgradePolicy.SupportType:
 		return &eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: support}}
 	case p.DeletionProtection != *live.DeletionProtection:
@@ -277,6 +284,12 @@ func (p clusterProvider) Read(_ context.Context, r resource.Request) (live map[s
 		}
 		if c.ZonalShiftConfig != nil {
 			live["ZonalShiftConfig"] = map[string]any{"Enabled": shifts(&c.Cluster)}
+		}
+		if c.ComputeConfig != nil {
+			live["ComputeConfig"] = property.Plain(c.ComputeConfig)
+		}
+		if c.StorageConfig != nil {
+			live["StorageConfig"] = property.Plain(c.StorageConfig)
 		}
 		if len(c.EncryptionConfig) > 0 {
 			live["EncryptionConfig"] = property.Plain(c.EncryptionConfig)

@@ -153,16 +153,9 @@ func (s *Service) newCluster(r *region, creator string, in *eks.CreateClusterInp
 	if in.ZonalShiftConfig != nil {
 		c.ZonalShiftConfig = &types.ZonalShiftConfigResponse{Enabled: or(in.ZonalShiftConfig.Enabled, false)}
 	}
-	// AWS shows what was set, even if it is off.
-	if in.ComputeConfig != nil {
-		c.ComputeConfig = &types.ComputeConfigResponse{Enabled: or(in.ComputeConfig.Enabled, false), NodePools: []string{}}
-	}
-	if in.StorageConfig != nil {
-		c.StorageConfig = &types.StorageConfigResponse{BlockStorage: in.StorageConfig.BlockStorage}
-	}
 	c.ControlPlaneScalingConfig = in.ControlPlaneScalingConfig
 	for _, check := range []func(*cluster, *eks.CreateClusterInput) error{
-		checkClusterTags, s.setVPC, s.setNetwork, s.setEncryption, setAccess, checkLogging,
+		checkClusterTags, s.setVPC, s.setNetwork, s.setEncryption, setAccess, checkLogging, s.setAutoMode,
 	} {
 		if err := check(c, in); err != nil {
 			return nil, err
@@ -185,11 +178,6 @@ func unsupportedOf(in *eks.CreateClusterInput) string {
 	}{
 		{in.OutpostConfig != nil, "outpostConfig"},
 		{in.RemoteNetworkConfig != nil, "remoteNetworkConfig"},
-		{in.ComputeConfig != nil && value(in.ComputeConfig.Enabled), "computeConfig: EKS Auto Mode"},
-		{
-			in.StorageConfig != nil && in.StorageConfig.BlockStorage != nil && value(in.StorageConfig.BlockStorage.Enabled),
-			"storageConfig: EKS Auto Mode",
-		},
 		{
 			in.ControlPlaneScalingConfig != nil && in.ControlPlaneScalingConfig.Tier != types.ProvisionedControlPlaneTierStandard,
 			"controlPlaneScalingConfig",
@@ -203,13 +191,8 @@ func unsupportedOf(in *eks.CreateClusterInput) string {
 			return m.name
 		}
 	}
-	if n := in.KubernetesNetworkConfig; n != nil {
-		switch {
-		case n.IpFamily == types.IpFamilyIpv6:
-			return "kubernetesNetworkConfig.ipFamily ipv6"
-		case n.ElasticLoadBalancing != nil && value(n.ElasticLoadBalancing.Enabled):
-			return "kubernetesNetworkConfig.elasticLoadBalancing: EKS Auto Mode"
-		}
+	if n := in.KubernetesNetworkConfig; n != nil && n.IpFamily == types.IpFamilyIpv6 {
+		return "kubernetesNetworkConfig.ipFamily ipv6"
 	}
 	return ""
 }

@@ -138,8 +138,8 @@ func TestRefusedClusters(t *testing.T) {
 			}}
 		}, "InvalidRequestException", "keyArn"},
 		"what the simulator lacks": {func(in *awseks.CreateClusterInput) {
-			in.ComputeConfig = &types.ComputeConfigRequest{Enabled: aws.Bool(true)}
-		}, "InvalidParameterException", "Auto Mode"},
+			in.RemoteNetworkConfig = &types.RemoteNetworkConfigRequest{}
+		}, "InvalidParameterException", "The simulator does not support remoteNetworkConfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := w.input("one")

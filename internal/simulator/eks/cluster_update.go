@@ -28,7 +28,7 @@ func (s *Service) updateClusterConfig(ctx context.Context, in *eks.UpdateCluster
 	var changes []change
 	for _, of := range []func(*cluster, *eks.UpdateClusterConfigInput) (*change, error){
 		s.changeLogging, s.changeEndpoint, s.changeVPC, s.changeAccess, changeUpgradePolicy, changeProtection, changeZonalShift,
-		changeAutoMode,
+		changeUnsupported, s.changeAutoMode,
 	} {
 		found, err := of(c, in)
 		if err != nil {
@@ -213,11 +213,11 @@ func changeZonalShift(c *cluster, in *eks.UpdateClusterConfigInput) (*change, er
 	}, nil
 }
 
-// changeAutoMode refuses what the simulator does not support.
-func changeAutoMode(c *cluster, in *eks.UpdateClusterConfigInput) (*change, error) {
+// changeUnsupported refuses what the simulator does not support.
+func changeUnsupported(c *cluster, in *eks.UpdateClusterConfigInput) (*change, error) {
 	member := unsupportedOf(&eks.CreateClusterInput{
-		ComputeConfig: in.ComputeConfig, StorageConfig: in.StorageConfig, KubernetesNetworkConfig: in.KubernetesNetworkConfig,
-		RemoteNetworkConfig: in.RemoteNetworkConfig, ControlPlaneScalingConfig: in.ControlPlaneScalingConfig,
+		KubernetesNetworkConfig: in.KubernetesNetworkConfig,
+		RemoteNetworkConfig:     in.RemoteNetworkConfig, ControlPlaneScalingConfig: in.ControlPlaneScalingConfig,
 		KubeApiServerConfig: in.KubeApiServerConfig, KubeControllerManagerConfig: in.KubeControllerManagerConfig,
 		KubeSchedulerConfig: in.KubeSchedulerConfig, ResourcesVpcConfig: in.ResourcesVpcConfig,
 	})

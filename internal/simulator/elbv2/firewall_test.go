@@ -121,10 +121,10 @@ func (f *filtered) answers(instance string) bool {
 	f.host.mu.Unlock()
 	inside, outside := net.Pipe()
 	defer func() { _ = inside.Close() }()
-	serve(insider{Conn: outside, id: instance})
-	if err := inside.SetDeadline(time.Now().Add(time.Second)); err != nil {
+	if err := inside.SetDeadline(time.Now().Add(time.Second)); err != nil { // before the load balancer closes the other end
 		f.t.Fatal(err)
 	}
+	serve(insider{Conn: outside, id: instance})
 	_, err := io.ReadFull(inside, make([]byte, 2))
 	return err == nil
 }

@@ -20,8 +20,9 @@ import (
 
 // A ciphertext consists of a version, the key's ID, a nonce and the output of AES-GCM.
 const (
-	blobVersion  = 1
-	maxPlaintext = 4096
+	blobVersion   = 1
+	maxPlaintext  = 4096
+	maxCiphertext = 6144
 )
 
 func random(n int) []byte {
@@ -128,6 +129,12 @@ func (s *Service) unseal(
 	ctx context.Context, blob []byte, asked *string, values map[string]string,
 ) (plaintext []byte, arn string, err error) {
 	ctx = encrypting(ctx, values)
+	if len(blob) > maxCiphertext {
+		return nil, "", validation(
+			"1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint: Member must have length less than or equal to %d",
+			maxCiphertext,
+		)
+	}
 	id, err := keyOf(blob)
 	if err != nil {
 		return nil, "", err
@@ -169,7 +176,8 @@ func (s *Service) reEncrypt(ctx context.Context, in *kms.ReEncryptInput) (out *k
 	if err != nil {
 		return nil, err
 	}
-	err = s.withKey(acting(ctx, "ReEncryptTo"), in.DestinationKeyId, func(_ *region, k *key) error {
+	destination := encrypting(acting(ctx, "ReEncryptTo"), in.DestinationEncryptionContext)
+	err = s.withKey(destination, in.DestinationKeyId, func(_ *region, k *key) error {
 		blob, err := k.seal(plaintext, in.DestinationEncryptionContext)
 		out = &kms.ReEncryptOutput{
 			CiphertextBlob: blob, KeyId: &k.arn, SourceKeyId: &source,

@@ -154,7 +154,10 @@ func locate(at wire.Target, id string) (wire.Target, string) {
 func (s *Service) withKey(ctx context.Context, id *string, fn func(*region, *key) error) error {
 	call := wire.CallFrom(ctx)
 	return s.withKeyAt(wire.TargetFrom(ctx), aws.ToString(id), func(r *region, k *key) error {
-		if err := s.permit(ctx, k, "kms:"+call.Operation, encryptionOf(ctx), direct(call)); err != nil {
+		encryption := encryptionOf(ctx)
+		keys := direct(call)
+		maps.Copy(keys, contextKeys(encryption))
+		if err := s.permit(ctx, k, "kms:"+call.Operation, encryption, keys); err != nil {
 			return err
 		}
 		return fn(r, k)
@@ -163,7 +166,8 @@ func (s *Service) withKey(ctx context.Context, id *string, fn func(*region, *key
 
 type encryptionKey struct{}
 
-// encrypting returns a context with the encryption context of a call, for the constraints of grants.
+// encrypting returns a context with the encryption context of a call, for conditions of policies and
+// constraints of grants.
 func encrypting(ctx context.Context, encryption map[string]string) context.Context {
 	return context.WithValue(ctx, encryptionKey{}, encryption)
 }

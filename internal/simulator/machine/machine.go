@@ -24,6 +24,9 @@ type Spec struct {
 	// InstanceType, ImageID and Architecture (amd64 or arm64) are the instance's hardware and
 	// image.
 	InstanceType, ImageID, Architecture string
+	// RootVolumeID is the root volume. A host whose machines power themselves off keeps their files in
+	// it, and starts a machine with the files in its root volume.
+	RootVolumeID string
 	// UserData is the decoded user data in the instance's metadata.
 	UserData []byte
 	// Metadata serves the instance metadata service that an instance reaches at 169.254.169.254.
@@ -54,6 +57,8 @@ type Services struct {
 	// Watch calls a function after each change that may affect Firewall, with no lock held. The
 	// function must return at once.
 	Watch func(changed func())
+	// PoweredOff is called when a machine has powered itself off. It returns at once.
+	PoweredOff func(account, region, instanceID string)
 	// EndpointAddress returns the address to which a machine of a VPC sends packets for a service of
 	// AWS.
 	EndpointAddress func(vpcID, name string) netip.Addr

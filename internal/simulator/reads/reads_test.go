@@ -29,8 +29,9 @@ func start(t *testing.T, o simulator.Options) *ec2.Client {
 func volumes(t *testing.T, client *ec2.Client, count int) []string {
 	t.Helper()
 	var ids []string
-	in := &ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)}
 	for range count {
+		// The SDK writes a client token into a request, so each volume needs its own.
+		in := &ec2.CreateVolumeInput{AvailabilityZone: aws.String("eu-central-1a"), Size: aws.Int32(1)}
 		made, err := client.CreateVolume(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)

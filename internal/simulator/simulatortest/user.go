@@ -86,14 +86,18 @@ func Policies(tb testing.TB, root aws.Config, patterns ...string) (arns []string
 			if err != nil {
 				tb.Fatal(err)
 			}
-			made, err := iam.NewFromConfig(root).CreatePolicy(tb.Context(), &iam.CreatePolicyInput{
-				PolicyName: aws.String(strings.TrimSuffix(filepath.Base(file), ".json")), PolicyDocument: aws.String(string(document)),
-			})
-			if err != nil {
-				tb.Fatalf("%s: %v", file, err)
-			}
-			arns = append(arns, *made.Policy.Arn)
+			arns = append(arns, Policy(tb, root, strings.TrimSuffix(filepath.Base(file), ".json"), string(document)))
 		}
 	}
 	return arns
+}
+
+// Policy creates a managed policy, and returns its ARN.
+func Policy(tb testing.TB, root aws.Config, name, document string) (arn string) {
+	tb.Helper()
+	made, err := iam.NewFromConfig(root).CreatePolicy(tb.Context(), &iam.CreatePolicyInput{PolicyName: &name, PolicyDocument: &document})
+	if err != nil {
+		tb.Fatalf("policy %s: %v", name, err)
+	}
+	return *made.Policy.Arn
 }
