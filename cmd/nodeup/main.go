@@ -34,6 +34,7 @@ func run(args []string) error {
 	keep := flags.Bool("keep-token", false, "keep the token that workers join with, until it is ended")
 	backUp := flags.Bool("back-up", false, "back up etcd to the bucket on schedule, until it is ended")
 	ship := flags.Bool("ship-audit-log", false, "ship the audit log to its bucket, until it is ended")
+	serveKMS := flags.Bool("serve-kms", false, "serve the KMS plugin of the slot's API server, until it is ended")
 	var from nodeup.Restoration
 	flags.StringVar(&from.Key, "restore", "", "restore the slot's etcd from this backup in the bucket, once")
 	flags.StringVar(&from.ProgramSHA256, "restore-program", "", "the SHA-256 of the program that restores")
@@ -57,6 +58,8 @@ func run(args []string) error {
 		work = nodeup.BackUp
 	case *ship:
 		work = nodeup.ShipAuditLog
+	case *serveKMS:
+		work = nodeup.ServeKMS
 	case from.Key != "":
 		work = func(ctx context.Context, o nodeup.Options) error { return nodeup.RestoreBackup(ctx, o, from) }
 	}

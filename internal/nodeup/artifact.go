@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -47,10 +48,12 @@ func because(reason string) string {
 }
 
 // present reports whether an artifact is installed: an executable by its hash, an archive by the
-// record that it was unpacked.
+// record that this instance has unpacked it. The record of another instance, which an image may have,
+// says nothing about the files.
 func (b *boot) present(artifact bundle.Artifact) bool {
 	if artifact.Format == bundle.TarGz {
-		return b.files.exists(filepath.Join(unpackedInto, artifact.SHA256))
+		unpackedBy, err := b.files.read(filepath.Join(unpackedInto, artifact.SHA256))
+		return err == nil && string(unpackedBy) == b.machine.InstanceID
 	}
 	file, err := os.Open(b.files.path(artifact.Path))
 	if err != nil {
@@ -79,20 +82,49 @@ func (b *boot) install(ctx context.Context, artifact bundle.Artifact) error {
 	}
 	defer os.Remove(temporary.Name()) //nolint:errcheck // An executable has been renamed.
 	defer temporary.Close()           //nolint:errcheck // Writing is checked where it counts.
-	if err := b.download(ctx, artifact, temporary); err != nil {
+	cached, err := b.cached(artifact, temporary)
+	if err != nil {
 		return err
+	}
+	if !cached {
+		if err := b.download(ctx, artifact, temporary); err != nil {
+			return err
+		}
 	}
 	if artifact.Format != bundle.TarGz {
 		return put(temporary, path, 0o755)
 	}
-	if _, err := temporary.Seek(0, io.SeekStart); err != nil {
+	if err := rewind(temporary); err != nil {
 		return fmt.Errorf("read the download: %w", err)
 	}
 	if err := unpack(temporary, path); err != nil {
 		return err
 	}
-	_, err = b.files.write(filepath.Join(unpackedInto, artifact.SHA256), []byte(artifact.Name+"\n"), 0o644)
+	_, err = b.files.write(filepath.Join(unpackedInto, artifact.SHA256), []byte(b.machine.InstanceID), 0o644)
 	return err
+}
+
+// cached writes an artifact to a file if the image's cache has it. The hash of what it writes
+// decides, not the name: the image may be of another release, or damaged.
+func (b *boot) cached(artifact bundle.Artifact, into *os.File) (bool, error) {
+	file, err := os.Open(b.files.path(filepath.Join(bundle.CacheFolder, artifact.SHA256)))
+	if err != nil {
+		return false, nil // Most images have no cache.
+	}
+	defer file.Close() //nolint:errcheck // It was only read.
+	hash := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(into, hash), file); err == nil && hex.EncodeToString(hash.Sum(nil)) == artifact.SHA256 {
+		return true, nil
+	}
+	if err := errors.Join(into.Truncate(0), rewind(into)); err != nil {
+		return false, fmt.Errorf("discard the image's copy: %w", err)
+	}
+	return false, nil
+}
+
+func rewind(file *os.File) error {
+	_, err := file.Seek(0, io.SeekStart)
+	return err //nolint:wrapcheck // The callers add the context.
 }
 
 // download downloads an artifact and verifies its hash.

@@ -1,13 +1,17 @@
 package nodeup_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
@@ -52,6 +56,73 @@ func TestArtifactsAreInstalledByHash(t *testing.T) {
 	clear(content)
 	if err := nodeup.Run(t.Context(), m.options); err != nil {
 		t.Errorf("what is there is fetched again: %v", err)
+	}
+}
+
+// An image of an instance that booted has its records, but its files may have changed since.
+func TestArchiveThatAnotherInstanceUnpackedIsUnpackedAgain(t *testing.T) {
+	tarball := archive(t, map[string]string{"bin/containerd": "#!containerd"})
+	b := worker()
+	b.Artifacts = []bundle.Artifact{{
+		Name: "containerd", URL: serve(t, map[string][]byte{"a.tar.gz": tarball}) + "a.tar.gz", SHA256: bundle.HashOf(tarball),
+		Format: bundle.TarGz, Path: "/usr/local",
+	}}
+	m := newMachine(t, b)
+	for path, text := range map[string]string{
+		"/var/lib/nodeup/artifacts/" + bundle.HashOf(tarball): "i-0fedcba9876543210", "/usr/local/bin/containerd": "#!changed",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(m.root, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nodeup.Run(t.Context(), m.options); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.read(t, "/usr/local/bin/containerd"); got != "#!containerd" {
+		t.Errorf("containerd is %q", got)
+	}
+}
+
+func TestArchiveOfTheImageIsUsedIfItsHashMatches(t *testing.T) {
+	for name, test := range map[string]struct {
+		change   func([]byte) []byte
+		requests int64
+	}{
+		"the release's": {func(archive []byte) []byte { return archive }, 0},
+		"damaged":       {func(archive []byte) []byte { return append(bytes.Clone(archive), 0) }, 1},
+		"of another release, under this one's name": {func([]byte) []byte { return []byte("a longer text than none") }, 1},
+		"empty": {func([]byte) []byte { return nil }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tarball := archive(t, map[string]string{"bin/containerd": "#!containerd"})
+			var requests atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				requests.Add(1)
+				_, _ = w.Write(tarball)
+			}))
+			t.Cleanup(server.Close)
+			b := worker()
+			b.Artifacts = []bundle.Artifact{
+				{Name: "containerd", URL: server.URL, SHA256: bundle.HashOf(tarball), Format: bundle.TarGz, Path: "/usr/local"},
+			}
+			m := newMachine(t, b)
+			cached := filepath.Join(m.root, bundle.CacheFolder, bundle.HashOf(tarball))
+			if err := os.MkdirAll(filepath.Dir(cached), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(cached, test.change(tarball), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := nodeup.Run(t.Context(), m.options); err != nil {
+				t.Fatal(err)
+			}
+			if got := m.read(t, "/usr/local/bin/containerd"); got != "#!containerd" || requests.Load() != test.requests {
+				t.Errorf("containerd is %q after %d requests, want %d", got, requests.Load(), test.requests)
+			}
+		})
 	}
 }
 

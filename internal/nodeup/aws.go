@@ -14,11 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
+	"github.com/aws-operator/aws-operator/internal/nodeup/kmsprovider"
 )
 
 // AWS has nodeup's AWS clients.
@@ -38,6 +40,8 @@ type AWS struct {
 	// Credentials are the credentials of the instance's role, with which a worker proves its
 	// identity.
 	Credentials aws.CredentialsProvider
+	// Keys are the account's keys, with which a slot encrypts resources in etcd.
+	Keys kmsprovider.KMS
 	// Endpoint, if not empty, is the address of all AWS services.
 	Endpoint string
 }
@@ -98,6 +102,7 @@ func Connect(region string) AWS {
 		Volumes:     compute,
 		Zones:       route53.NewFromConfig(config),
 		Instances:   compute,
+		Keys:        kms.NewFromConfig(config),
 		Credentials: config.Credentials,
 		Endpoint:    endpoint,
 	}

@@ -116,23 +116,11 @@ func (b *boot) backupDue(backups []etcdbackup.Backup, began time.Time) time.Time
 
 // listBackups returns the backups in the bucket, the newest first.
 func (b *boot) listBackups(ctx context.Context) ([]etcdbackup.Backup, error) {
-	var backups []etcdbackup.Backup
-	pages := s3.NewListObjectsV2Paginator(b.AWS.Objects, &s3.ListObjectsV2Input{
-		Bucket: &b.Bucket, Prefix: aws.String(etcdbackup.Prefix),
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, b.refused("list", etcdbackup.Prefix, "s3:ListBucket", err)
-		}
-		for i := range page.Contents {
-			if one, ok := etcdbackup.Parse(aws.ToString(page.Contents[i].Key)); ok {
-				one.Size = aws.ToInt64(page.Contents[i].Size)
-				backups = append(backups, one)
-			}
-		}
+	backups, err := etcdbackup.List(ctx, b.AWS.Objects, b.Bucket, "", b.Clock.Now())
+	if err != nil {
+		return nil, b.refused("list", etcdbackup.Prefix, "s3:ListBucket", err)
 	}
-	return etcdbackup.Sorted(backups, b.Clock.Now()), nil
+	return backups, nil
 }
 
 // makeBackup takes a snapshot of the slot's own member and uploads it. S3 encrypts it with the

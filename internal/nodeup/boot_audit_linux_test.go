@@ -20,12 +20,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
@@ -43,15 +41,8 @@ func TestAuditLogOfARealAPIServerIsShipped(t *testing.T) {
 			Policy: &runtime.RawExtension{Raw: []byte(`{"rules":[{"level":"RequestResponse"}]}`)},
 		}
 	})
-	cas, err := pki.New(clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, content := range cas.Files() {
-		l.put(key, content)
-	}
+	_, api := l.newCAs()
 	bundles := l.startSlots()
-	api := l.connect(cas)
 	l.await("the slot is a node", func() error {
 		return hasNode(t.Context(), api, model.LabelSlot+"=0", bundles[0].Hash())
 	})

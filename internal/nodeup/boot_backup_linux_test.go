@@ -18,13 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/etcdbackup"
 	"github.com/aws-operator/aws-operator/internal/etcdrestore"
@@ -38,15 +36,8 @@ func TestControlPlaneBacksItselfUp(t *testing.T) {
 		t.Skip("it takes a minute")
 	}
 	l := newSuite(t, release.Set120, 3, func(spec *v1alpha1.ClusterSpec) { spec.Backup.Bucket = &v1alpha1.BucketBackup{} })
-	cas, err := pki.New(clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, content := range cas.Files() {
-		l.put(key, content)
-	}
+	_, api := l.newCAs()
 	bundles := l.startSlots()
-	api := l.connect(cas)
 	for slot, b := range bundles {
 		l.await("each slot is a node", func() error {
 			return hasNode(t.Context(), api, fmt.Sprintf("%s=%d", model.LabelSlot, slot), b.Hash())

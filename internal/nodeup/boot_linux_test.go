@@ -83,15 +83,8 @@ func TestMachinesBootForReal(t *testing.T) {
 	}
 	l := newSuite(t, release.Set110, 3)
 	started := time.Now()
-	cas, err := pki.New(clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, content := range cas.Files() {
-		l.put(key, content)
-	}
+	cas, api := l.newCAs()
 	bundles := l.startSlots()
-	api := l.connect(cas)
 	for slot, b := range bundles {
 		l.await("each slot is a node", func() error {
 			return hasNode(t.Context(), api, fmt.Sprintf("%s=%d", model.LabelSlot, slot), b.Hash())
@@ -151,15 +144,8 @@ func TestTokenOfAWorkerIsNotSufficientForAnotherNode(t *testing.T) {
 		t.Skip("it takes a minute")
 	}
 	l := newSuite(t, release.Set120, 1)
-	cas, err := pki.New(clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, content := range cas.Files() {
-		l.put(key, content)
-	}
+	cas, api := l.newCAs()
 	l.startSlots()
-	api := l.connect(cas)
 	l.joinWorker(api, cas.CACertificate())
 	l.await("the worker has joined", func() error {
 		if !strings.Contains(l.consoles(), "did=\"joined as ") {
@@ -514,6 +500,19 @@ func (l *suite) server() (server, name string) {
 		l.t.Fatal(err)
 	}
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(model.PortAPI)), name
+}
+
+// newCAs puts new CAs into the bucket, and returns them with a client of the cluster that they make.
+func (l *suite) newCAs() (*pki.CAs, kubernetes.Interface) {
+	l.t.Helper()
+	cas, err := pki.New(clock.RealClock{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for key, content := range cas.Files() {
+		l.put(key, content)
+	}
+	return cas, l.connect(cas)
 }
 
 // connect returns a client of the cluster, through its load balancer.

@@ -147,6 +147,20 @@ esac`)
 			"units", diagnosis.ReasonUnitFailed,
 		},
 		{
+			"encryption that was added", encrypting("demo"), func(m *machine) {
+				setProgram(t, "mount", `mkdir -p "$ROOT/proc/self" "$ROOT/var/lib/etcd/member/wal"
+					echo "$1 $2 ext4 rw 0 0" >> "$ROOT/proc/self/mounts"`)
+			},
+			"encryption at rest", diagnosis.ReasonEncryptionDiffers,
+		},
+		{
+			"a key that is disabled", encrypting("demo"), func(m *machine) {
+				m.options.AWS.Keys = plainKeys{failure: &smithy.GenericAPIError{Code: "DisabledException", Message: "It is disabled."}}
+				m.serveKMS(t)
+			},
+			"encryption at rest", diagnosis.ReasonKeyUnusable,
+		},
+		{
 			"a kubelet that does not start", worker(), func(*machine) {
 				setProgram(t, "systemctl", `case "$1" in is-active) echo activating; exit 3 ;; esac`)
 				setProgram(t, "journalctl", `echo "unknown flag: --nice"`)

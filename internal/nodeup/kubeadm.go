@@ -42,6 +42,7 @@ func controlPlanePhases() []task {
 		{"certificate chains", (*boot).writeChains, lastRetry},
 		phase("kubeadm kubeconfigs", (*boot).removeKubeconfigs, "kubeconfig", "all"),
 		{"audit log", (*boot).startAuditUnit, lastRetry},
+		{"encryption at rest", (*boot).startKMSUnit, lastRetry},
 		{"etcd member", (*boot).decideMember, lastRetry},
 		phase("kubeadm etcd", nil, "etcd", "local"),
 		phase("kubeadm control plane", nil, "control-plane", "all"),

@@ -59,13 +59,16 @@ type etcdMember struct {
 	PeerURLs   []string `json:"peerURLs"`   //nolint:tagliatelle // as above
 	ClientURLs []string `json:"clientURLs"` //nolint:tagliatelle // as above
 	IsLearner  bool     `json:"isLearner"`
+	// Cluster is the ID of the member's cluster.
+	Cluster string `json:"-"`
 }
 
 // decideMember decides whether the slot's member of etcd makes a new cluster or joins one, and has
 // the other members expect it. It fails, and is tried again, as long as neither is safe:
 //
 //   - A volume with data holds a member. etcd goes on with it, unless a quorum of the others says that the
-//     slot has no member any more: then etcd would refuse to start, and the slot joins like a blank one.
+//     slot has no member any more, or another one, as when the slot moved to another zone and returns: then
+//     etcd would refuse to start, and the slot joins like a blank one.
 //   - A blank volume, and other members in a quorum: the slot joins them. A member of the slot that has
 //     run before has lost its data, and with it what it has promised to the others, so it must not come
 //     back under its old ID: it is removed, and a new one is added, if all other members are healthy.
@@ -120,8 +123,8 @@ func (b *boot) memberState(ctx context.Context) (state, did string, err error) {
 // decides whether it starts with what is there.
 func (b *boot) hasMember() bool { return b.files.exists(b.bundle.Etcd.MountPoint + "/member/wal") }
 
-// isRemoved reports whether a quorum of the other members knows no member of the slot. What cannot
-// be asked is no reason to give up data.
+// isRemoved reports whether a quorum of the other members does not know the member on the volume. What
+// cannot be asked or read is no reason to give up data.
 func (b *boot) isRemoved(ctx context.Context) bool {
 	client, err := b.etcdClient()
 	if err != nil {
@@ -129,7 +132,10 @@ func (b *boot) isRemoved(ctx context.Context) bool {
 	}
 	defer client.CloseIdleConnections()
 	_, members, err := b.listMembers(ctx, client, b.otherMembers())
-	return err == nil && !slices.ContainsFunc(members, b.isOwn)
+	id, cluster, unreadable := memberID(b.files.path(b.bundle.Etcd.MountPoint + "/member/wal"))
+	return err == nil && !slices.ContainsFunc(members, func(m etcdMember) bool {
+		return b.isOwn(m) && (m.ID == id || m.Cluster != cluster || unreadable != nil)
+	})
 }
 
 // setAside keeps the data of a removed member where etcd does not find it. Only the last is kept.
@@ -359,11 +365,17 @@ func (b *boot) listMembers(ctx context.Context, client *http.Client, others []st
 	problems := []error{errNoQuorum}
 	for _, other := range others {
 		var list struct {
+			Header struct {
+				Cluster string `json:"cluster_id"` //nolint:tagliatelle // the name is etcd's
+			} `json:"header"`
 			Members []etcdMember `json:"members"`
 		}
 		if err := b.askEtcd(ctx, client, other, "/v3/cluster/member/list", map[string]any{"linearizable": true}, &list); err != nil {
 			problems = append(problems, err)
 			continue
+		}
+		for i := range list.Members {
+			list.Members[i].Cluster = list.Header.Cluster
 		}
 		if len(list.Members) > 0 {
 			return other, list.Members, nil

@@ -1,6 +1,7 @@
 package nodeup_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -21,6 +22,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/nodeup"
@@ -65,6 +70,7 @@ func learner(slot string) member {
 // etcd is the JSON gateway of the members of the other slots.
 type etcd struct {
 	members   []member
+	cluster   string // its ID, that of holdData by default
 	noQuorum  bool
 	unhealthy string // the member that is
 	behind    int    // how often a learner is not in sync yet
@@ -92,7 +98,9 @@ func (e *etcd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/health":
 		_, _ = fmt.Fprintf(w, `{"health":"%t","reason":"RAFT NO LEADER"}`, host != e.unhealthy)
 	case r.URL.Path == "/v3/cluster/member/list" && in.Linearizable:
-		_ = json.NewEncoder(w).Encode(map[string]any{"members": e.members})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"header": map[string]string{"cluster_id": cmp.Or(e.cluster, "7")}, "members": e.members,
+		})
 	case r.URL.Path == "/v3/cluster/member/remove":
 		e.calls = append(e.calls, "remove "+in.ID)
 		e.members = slices.DeleteFunc(e.members, func(m member) bool { return m.ID == in.ID })
@@ -229,10 +237,28 @@ func (m *machine) state(t *testing.T) (state, members string) {
 	return state, strings.TrimPrefix(config, "members: ")
 }
 
-// holdData makes the volume one that a member has run on.
-func (m *machine) holdData(t *testing.T) {
+// holdData makes the volume one that a member with the ID has run on; 0 is one whose log cannot be read.
+func (m *machine) holdData(t *testing.T, id uint64) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(m.root, "/var/lib/etcd/member/wal"), 0o700); err != nil {
+	folder := filepath.Join(m.root, "/var/lib/etcd/member/wal")
+	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if id == 0 {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	metadata, err := (&etcdserverpb.Metadata{NodeID: id, ClusterID: 7}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := wal.Create(zap.NewNop(), folder, metadata)
+	if err == nil {
+		err = log.Close()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -249,6 +275,7 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 		others *etcd
 		formed bool // etcd had a quorum before
 		data   bool // the volume holds a member
+		id     uint64
 		state  string
 		calls  []string
 		joins  []string // the slots with whose members etcd starts, all by default
@@ -279,6 +306,21 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 			others: &etcd{members: []member{running("0"), running("2")}}, formed: true, data: true, state: "existing",
 			calls: []string{addOwn, promoteOwn},
 		},
+		"its own data": {
+			others: &etcd{members: []member{running("0"), running("1"), running("2")}}, formed: true, data: true, id: 11, state: "existing",
+		},
+		"data of a member that another has replaced, in another zone": {
+			others: &etcd{members: []member{running("0"), running("1"), running("2")}}, formed: true, data: true, id: 5, state: "existing",
+			calls: []string{"remove 11", addOwn, promoteOwn},
+		},
+		"data of a member that another was to replace, in another zone": {
+			others: &etcd{members: []member{running("0"), expected("1"), running("2")}}, formed: true, data: true, id: 5, state: "existing",
+		},
+		"data of a member of another cluster, as while others are not restored yet": {
+			others: &etcd{cluster: "8", members: []member{running("0"), running("1"), running("2")}}, formed: true, data: true, id: 5,
+			state: "existing",
+		},
+		"data of a member while no quorum runs": {others: &etcd{noQuorum: true}, formed: true, data: true, id: 5, state: "existing"},
 		"a slot that the only one grows by": {
 			others: &etcd{members: []member{running("0")}, behind: 2}, formed: true, state: "existing",
 			calls: []string{addOwn, promoteOwn}, joins: []string{"0", "1"},
@@ -294,7 +336,7 @@ func TestSlotDecidesWhetherItsMemberJoins(t *testing.T) {
 				m.account.objects[formedKey] = nil
 			}
 			if c.data {
-				m.holdData(t)
+				m.holdData(t, c.id)
 			}
 			if err := nodeup.Run(t.Context(), m.options); err != nil {
 				t.Fatal(err)

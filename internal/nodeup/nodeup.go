@@ -68,6 +68,8 @@ type boot struct {
 	etcdDevice string
 	// nameChange is the change by which the slot's name is published.
 	nameChange string
+	// volumeAwaited is since when the slot's volume is looked for.
+	volumeAwaited time.Time
 	// nodeAwaited is since when the kubelet is to make its Node.
 	nodeAwaited time.Time
 	// unitsRestarted reports that this run has restarted the user's units.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -266,6 +267,41 @@ func TestSlotWaitsForAnAttachedVolume(t *testing.T) {
 	}
 	if !strings.Contains(m.log.String(), "still attached to i-before") {
 		t.Errorf("the log does not say who holds the volume:\n%s", m.log)
+	}
+}
+
+// late is a clock by which all waits have lasted long enough.
+type late struct{ impatient }
+
+func (late) Since(time.Time) time.Duration { return time.Hour }
+
+// A slot that moved waits until its instance in the former zone has terminated, but not for as long as an
+// outage of that zone may last.
+func TestSlotThatMovedWaitsForItsFormerInstance(t *testing.T) {
+	for _, outage := range []bool{false, true} {
+		m := newMachine(t, slot())
+		former := m.account.volumes[0]
+		former.VolumeId, former.AvailabilityZone = aws.String("vol-former"), aws.String("eu-central-1z")
+		former.Attachments = []ec2types.VolumeAttachment{{InstanceId: aws.String("i-former"), State: ec2types.VolumeAttachmentStateAttached}}
+		m.account.volumes = append(m.account.volumes, former)
+		if outage {
+			m.options.Clock = late{}
+		} else {
+			m.options.Log = slogTo(m.log, func(message string) {
+				if message == "etcd volume" {
+					m.account.volumes[1].Attachments = nil
+				}
+			})
+		}
+		if err := nodeup.Run(t.Context(), m.options); err != nil {
+			t.Fatal(err)
+		}
+		if waited := strings.Contains(m.log.String(), "vol-former in eu-central-1z is still attached to i-former"); waited == outage {
+			t.Errorf("with an outage %t, the slot waited: %t\n%s", outage, waited, m.log)
+		}
+		if len(m.account.volumes[0].Attachments) != 1 {
+			t.Errorf("the slot's volume is not attached: %+v", m.account.volumes)
+		}
 	}
 }
 

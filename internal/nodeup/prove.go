@@ -173,15 +173,14 @@ current-context: join
 	return err
 }
 
-// approveRequests decides about the requests of workers, on a slot, for some minutes.
-func (b *boot) approveRequests(ctx context.Context) (string, error) {
+// newApprover returns the approver of a slot, and a function that closes its connections.
+func (b *boot) newApprover() (*approver.Approver, func(), error) {
 	server, client, err := b.adminClient()
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	defer client.CloseIdleConnections()
 	join := b.bundle.Join
-	decides := &approver.Approver{
+	return &approver.Approver{
 		Server: server, Client: client,
 		Proofs: &proof.Verifier{
 			Host: join.STSHost, Endpoint: b.AWS.Endpoint,
@@ -191,13 +190,33 @@ func (b *boot) approveRequests(ctx context.Context) (string, error) {
 			},
 		},
 		Instances: b.AWS.Instances, WorkerRole: join.WorkerRole, Tags: join.InstanceTags, Clock: b.Clock, Log: b.Log,
+	}, client.CloseIdleConnections, nil
+}
+
+// approveRequests decides about the requests of workers, on a slot, for some minutes.
+func (b *boot) approveRequests(ctx context.Context) (string, error) {
+	decides, closeIdle, err := b.newApprover()
+	if err != nil {
+		return "", err
 	}
+	defer closeIdle()
 	return "decided about the requests of some minutes", decides.Run(ctx) //nolint:wrapcheck // it says what it was about
 }
 
-// keepApproving decides about the requests of workers until the context ends.
-func (b *boot) keepApproving(ctx context.Context) {
+// approveServing decides about the requests of kubelets for serving certificates, on a slot, for some
+// minutes.
+func (b *boot) approveServing(ctx context.Context) (string, error) {
+	decides, closeIdle, err := b.newApprover()
+	if err != nil {
+		return "", err
+	}
+	defer closeIdle()
+	return "decided about the requests of some minutes", decides.RunServing(ctx) //nolint:wrapcheck // it says what it was about
+}
+
+// keepApproving runs a task that decides about requests until the context ends.
+func (b *boot) keepApproving(ctx context.Context, approves task) {
 	for ctx.Err() == nil {
-		_ = b.runOne(ctx, task{"certificates of workers", (*boot).approveRequests, lastRetry}) // It tries until the context ends.
+		_ = b.runOne(ctx, approves) // It tries until the context ends.
 	}
 }

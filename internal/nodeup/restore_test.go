@@ -65,7 +65,7 @@ func TestRestoreIsRetriedUnlessThereIsNothingToRestore(t *testing.T) {
 func TestMemberRestoredInPlaceIsNotRestoredAtBoot(t *testing.T) {
 	for after, restores := range map[string]bool{"snap-0123456789abcdef0": false, "snap-1123456789abcdef0": true, "": true} {
 		m := restored(t, "")
-		m.holdData(t)
+		m.holdData(t, 0)
 		if err := os.WriteFile(filepath.Join(m.root, "/var/lib/etcd/restored-in-place"), []byte(after), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -16,10 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
@@ -37,14 +35,7 @@ func TestMissingRuleBreaksTheCluster(t *testing.T) {
 	if !l.host.FiltersPackets() {
 		t.Skip("this kernel does not pass packets of bridges to nftables")
 	}
-	cas, err := pki.New(clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, content := range cas.Files() {
-		l.put(key, content)
-	}
-	api := l.connect(cas)
+	cas, api := l.newCAs()
 	slots, balancer, workers := l.outputs["ControlPlaneSecurityGroup"], l.balancerGroup(), l.outputs["WorkerSecurityGroup"]
 
 	etcd := l.revoke(slots, slots, 2379)

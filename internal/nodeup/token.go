@@ -45,6 +45,15 @@ func (b *boot) startTokenUnit(ctx context.Context) (string, error) {
 
 // startUnit makes systemd run this program with a flag, from now on and after each boot.
 func (b *boot) startUnit(ctx context.Context, name, description, flag string) (string, error) {
+	return b.startUnitWith(ctx, name, description, flag, "", restartAfter)
+}
+
+// restartAfter is how many seconds after its end systemd starts a unit again.
+const restartAfter = 15
+
+// startUnitWith does the same with further settings of the unit's first section, and with the seconds
+// after which systemd starts it again when it ends.
+func (b *boot) startUnitWith(ctx context.Context, name, description, flag, settings string, after int) (string, error) {
 	executable, err := ownProgram()
 	if err != nil {
 		return "", err
@@ -53,15 +62,15 @@ func (b *boot) startUnit(ctx context.Context, name, description, flag string) (s
 Description=%s
 Wants=network-online.target
 After=network-online.target
-
+%s
 [Service]
 ExecStart=%s --bucket %s --region %s --bundle %s %s
 Restart=always
-RestartSec=15
+RestartSec=%d
 
 [Install]
 WantedBy=multi-user.target
-`, description, executable, b.Bucket, b.Region, b.BundleSHA256, flag)
+`, description, settings, executable, b.Bucket, b.Region, b.BundleSHA256, flag, after)
 	if _, err := b.files.write(unitFolder+"/"+name, []byte(unit), 0o644); err != nil {
 		return "", err
 	}
@@ -75,8 +84,8 @@ WantedBy=multi-user.target
 // KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends.
 // All slots do this; when half of the token's life is over, the first slot to notice makes the next
 // one. Where workers prove which instance they are, it also decides about their requests for
-// certificates. Where slots may join etcd, it also has the slot leave etcd when the control plane
-// shrinks by it. It defragments the slot's etcd.
+// certificates, and about those with which kubelets serve. Where slots may join etcd, it also has the
+// slot leave etcd when the control plane shrinks by it. It defragments the slot's etcd.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {
@@ -90,7 +99,10 @@ func KeepToken(ctx context.Context, options Options) error {
 	defer others.Wait()
 	defer cancel()
 	if b.bundle.Join != nil {
-		others.Go(func() { b.keepApproving(ctx) })
+		others.Go(func() { b.keepApproving(ctx, task{"certificates of workers", (*boot).approveRequests, lastRetry}) })
+		if b.bundle.Join.KubeletServing {
+			others.Go(func() { b.keepApproving(ctx, task{"serving certificates", (*boot).approveServing, lastRetry}) })
+		}
 	}
 	if b.bundle.Etcd != nil && b.bundle.Etcd.FormedKey != "" {
 		others.Go(func() { b.keepLeaving(ctx) })

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -57,9 +58,14 @@ func deviceNames(id, attachedAs string) []string {
 	}
 }
 
+// formerAfter is how long a slot that moved here waits for its instance in the former zone to terminate. If
+// that zone has an outage, the instance may not.
+const formerAfter = 4 * time.Minute
+
+// findVolume returns the slot's volume in this zone. While the slot moves, it has another one in another zone.
 func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
 	tags := b.bundle.Etcd.VolumeTags
-	filters := []types.Filter{{Name: aws.String("availability-zone"), Values: []string{b.machine.Zone}}}
+	var filters []types.Filter
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{tags[key]}})
 	}
@@ -67,7 +73,21 @@ func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
 	if err != nil {
 		return types.Volume{}, fmt.Errorf("find the etcd volume of slot %d: %w", b.bundle.Etcd.Slot, err)
 	}
-	usable := slices.DeleteFunc(found.Volumes, isLost)
+	if b.volumeAwaited.IsZero() {
+		b.volumeAwaited = b.Clock.Now()
+	}
+	var usable []types.Volume
+	for _, volume := range found.Volumes {
+		holder := holderOf(volume)
+		switch {
+		case isLost(volume):
+		case aws.ToString(volume.AvailabilityZone) == b.machine.Zone:
+			usable = append(usable, volume)
+		case holder != "" && b.Clock.Since(b.volumeAwaited) < formerAfter:
+			return types.Volume{}, fmt.Errorf("the slot's volume %s in %s is still attached to %s",
+				aws.ToString(volume.VolumeId), aws.ToString(volume.AvailabilityZone), holder)
+		}
+	}
 	var ids []string
 	for _, volume := range usable {
 		ids = append(ids, aws.ToString(volume.VolumeId))

@@ -45,7 +45,7 @@ type Instances interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
-// Approver decides about the requests of one cluster's workers.
+// Approver decides about the requests of one cluster's nodes.
 type Approver struct {
 	// Server is the address of the cluster's API, and Client a client with an administrator's
 	// rights there.
@@ -57,7 +57,7 @@ type Approver struct {
 	Instances Instances
 	// WorkerRole is the ARN of the role of the cluster's workers.
 	WorkerRole string
-	// Tags are those of all instances of the cluster's groups.
+	// Tags are those of all instances of the cluster's slots and groups.
 	Tags map[string]string
 	// Clock tells the time.
 	Clock clock.Clock
@@ -65,29 +65,19 @@ type Approver struct {
 	Log *slog.Logger
 }
 
-// Run decides about requests as they come in, for some minutes; call it again when it returns nil.
-// It returns an error if the API does not answer, or if STS or EC2 cannot be asked about a request,
-// which is then still undecided.
+// Run decides about the requests that workers join with as they come in, for some minutes; call it
+// again when it returns nil. It returns an error if the API does not answer, or if STS or EC2 cannot be
+// asked about a request, which is then still undecided.
 func (a *Approver) Run(ctx context.Context) error {
 	if err := a.bind(ctx); err != nil {
 		return err
 	}
-	var list struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-		Items []json.RawMessage `json:"items"`
-	}
-	selector := "?fieldSelector=" + url.QueryEscape("spec.signerName="+Signer)
-	answer, err := a.call(ctx, http.MethodGet, requests+selector, nil)
+	requested, err := a.list(ctx, Signer, 0, "")
 	if err != nil {
-		return fmt.Errorf("list certificate signing requests: %w", err)
-	}
-	if err := json.Unmarshal(answer, &list); err != nil {
-		return fmt.Errorf("read the list of certificate signing requests: %w", err)
+		return err
 	}
 	var failed []error
-	for _, item := range list.Items {
+	for _, item := range requested.Items {
 		if err := a.decide(ctx, item); err != nil {
 			failed = append(failed, err)
 		}
@@ -95,10 +85,10 @@ func (a *Approver) Run(ctx context.Context) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	if err := a.label(ctx, list.Items); err != nil {
+	if err := a.label(ctx, requested.Items); err != nil {
 		a.Log.Warn("cannot label workers", "error", err.Error()) // Joining does not depend on it.
 	}
-	return a.watch(ctx, selector+"&watch=true&resourceVersion="+url.QueryEscape(list.Metadata.ResourceVersion))
+	return a.watch(ctx, Signer, requested.Metadata.ResourceVersion, a.decide)
 }
 
 // bind lets the group of workers' tokens create requests. Unlike the group that kubeadm makes
@@ -119,12 +109,47 @@ func (a *Approver) bind(ctx context.Context) error {
 	return nil
 }
 
-// watch decides about requests as they change, until the API ends the watch.
-func (a *Approver) watch(ctx context.Context, query string) error {
+// selector selects the requests for a signer.
+func selector(signer string) string {
+	return "?fieldSelector=" + url.QueryEscape("spec.signerName="+signer)
+}
+
+// page is a part of a list.
+type page struct {
+	Metadata struct {
+		// ResourceVersion is the version of the list, from which to watch it, and Continue is empty for the last
+		// part.
+		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"`
+	} `json:"metadata"`
+	Items []json.RawMessage `json:"items"`
+}
+
+// list returns the requests for a signer: all if limit is 0, or else as many at most, from where a former
+// part ends.
+func (a *Approver) list(ctx context.Context, signer string, limit int, from string) (*page, error) {
+	query := ""
+	if limit > 0 {
+		query = fmt.Sprintf("&limit=%d&continue=%s", limit, url.QueryEscape(from))
+	}
+	answer, err := a.call(ctx, http.MethodGet, requests+selector(signer)+query, nil)
+	if err != nil {
+		return nil, fmt.Errorf("list certificate signing requests: %w", err)
+	}
+	found := &page{}
+	if err := json.Unmarshal(answer, found); err != nil {
+		return nil, fmt.Errorf("read the list of certificate signing requests: %w", err)
+	}
+	return found, nil
+}
+
+// watch calls each with the requests for a signer as they change, until the API ends the watch or each
+// returns an error.
+func (a *Approver) watch(ctx context.Context, signer, version string, each func(context.Context, json.RawMessage) error) error {
 	ctx, cancel := context.WithTimeout(ctx, watchFor+callTimeout)
 	defer cancel()
-	address := a.Server + requests + query + fmt.Sprintf("&timeoutSeconds=%d", int(watchFor.Seconds()))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	query := fmt.Sprintf("&watch=true&resourceVersion=%s&timeoutSeconds=%d", url.QueryEscape(version), int(watchFor.Seconds()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Server+requests+selector(signer)+query, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("the API's address %q: %w", a.Server, err)
 	}
@@ -151,7 +176,7 @@ func (a *Approver) watch(ctx context.Context, query string) error {
 		case event.Type != "ADDED" && event.Type != "MODIFIED":
 			continue
 		}
-		if err := a.decide(ctx, event.Object); err != nil {
+		if err := each(ctx, event.Object); err != nil {
 			return err
 		}
 	}
@@ -167,26 +192,36 @@ func (a *Approver) decide(ctx context.Context, object json.RawMessage) error {
 		return nil
 	}
 	by, err := a.judge(ctx, &request)
-	kind, reason, message := "Approved", confirmed, ""
+	made := decision{"Approved", confirmed, ""}
 	if denial, ok := errors.AsType[*denial](err); ok {
-		kind, reason, message = "Denied", "InstanceNotConfirmed", denial.Error()
+		made = decision{"Denied", "InstanceNotConfirmed", denial.Error()}
 	} else if err != nil {
 		return fmt.Errorf("decide about the certificate signing request %s: %w", request.Metadata.Name, err)
 	} else {
-		message = fmt.Sprintf("STS and EC2 confirm that the request comes from instance %s of %s.", by.id, by.group)
+		made.message = fmt.Sprintf("STS and EC2 confirm that the request comes from instance %s of %s.", by.id, by.group)
 	}
-	text, err := withCondition(object, map[string]string{"type": kind, "status": "True", "reason": reason, "message": message})
+	return a.record(ctx, object, request.Metadata.Name, made)
+}
+
+// decision is what is decided about a request: Approved or Denied, and why.
+type decision struct{ kind, reason, message string }
+
+// record writes a decision about a request, unless there is one.
+func (a *Approver) record(ctx context.Context, object json.RawMessage, name string, made decision) error {
+	text, err := withCondition(object, map[string]string{
+		"type": made.kind, "status": "True", "reason": made.reason, "message": made.message,
+	})
 	if err != nil {
 		return err
 	}
-	_, err = a.call(ctx, http.MethodPut, requests+"/"+url.PathEscape(request.Metadata.Name)+"/approval", text)
+	_, err = a.call(ctx, http.MethodPut, requests+"/"+url.PathEscape(name)+"/approval", text)
 	if status, ok := errors.AsType[*statusError](err); ok && (status.code == http.StatusConflict || status.code == http.StatusNotFound) {
 		return nil // Another slot has decided, or the request is deleted.
 	}
 	if err != nil {
-		return fmt.Errorf("decide about the certificate signing request %s: %w", request.Metadata.Name, err)
+		return fmt.Errorf("decide about the certificate signing request %s: %w", name, err)
 	}
-	a.Log.Info("certificate signing request", "name", request.Metadata.Name, "decision", kind, "message", message)
+	a.Log.Info("certificate signing request", "name", name, "decision", made.kind, "message", made.message)
 	return nil
 }
 

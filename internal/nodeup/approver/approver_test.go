@@ -136,15 +136,21 @@ func start(t *testing.T) *suite {
 	return w
 }
 
-// run has the approver decide until the test ends.
+// run has the approver decide about the requests of workers until the test ends.
 func (w *suite) run(t *testing.T) {
+	t.Helper()
+	keepRunning(t, w.approver.Run)
+}
+
+// keepRunning starts an approver whenever it has ended, until the test ends.
+func keepRunning(t *testing.T, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			if err := w.approver.Run(ctx); err != nil && ctx.Err() == nil {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
 				t.Log(err)
 			}
 		}

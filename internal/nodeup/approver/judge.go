@@ -49,6 +49,7 @@ type signingRequest struct {
 		SignerName        string   `json:"signerName"`
 		ExpirationSeconds *int32   `json:"expirationSeconds"`
 		Usages            []string `json:"usages"`
+		Username          string   `json:"username"`
 		Groups            []string `json:"groups"`
 	} `json:"spec"`
 	Status struct {
@@ -97,22 +98,32 @@ func (a *Approver) judge(ctx context.Context, request *signingRequest) (*instanc
 	return a.confirm(ctx, caller.Session, node)
 }
 
-// asked returns the name of the Node and the public key that a certificate is asked for. It returns
-// a denial unless the certificate is one of a kubelet, for nothing else and for a short time.
-func asked(request *signingRequest) (node string, publicKey any, err error) {
-	if size := len(request.Spec.Request); size > maxRequest {
-		return "", nil, denied("The request has %d bytes, more than %d.", size, maxRequest)
+// parsed returns the certificate that is requested. It returns a denial unless it can be read and is
+// signed with its own key.
+func (r *signingRequest) parsed() (*x509.CertificateRequest, error) {
+	if size := len(r.Spec.Request); size > maxRequest {
+		return nil, denied("The request has %d bytes, more than %d.", size, maxRequest)
 	}
-	block, rest := pem.Decode(request.Spec.Request)
+	block, rest := pem.Decode(r.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(rest) > 0 {
-		return "", nil, denied("The request is not one PEM block of type CERTIFICATE REQUEST.")
+		return nil, denied("The request is not one PEM block of type CERTIFICATE REQUEST.")
 	}
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
-		return "", nil, denied("The request cannot be read: %v.", err)
+		return nil, denied("The request cannot be read: %v.", err)
 	}
 	if err := parsed.CheckSignature(); err != nil {
-		return "", nil, denied("The signature of the request is invalid: %v.", err)
+		return nil, denied("The signature of the request is invalid: %v.", err)
+	}
+	return parsed, nil
+}
+
+// asked returns the name of the Node and the public key that a certificate is asked for. It returns
+// a denial unless the certificate is one of a kubelet, for nothing else and for a short time.
+func asked(request *signingRequest) (node string, publicKey any, err error) {
+	parsed, err := request.parsed()
+	if err != nil {
+		return "", nil, err
 	}
 	node, isNode := strings.CutPrefix(parsed.Subject.CommonName, userPrefix)
 	usages := slices.Sorted(slices.Values(request.Spec.Usages))
@@ -154,10 +165,7 @@ func (a *Approver) confirm(ctx context.Context, id, node string) (*instance, err
 	if !ok || !isLive(asks) {
 		return nil, denied("The proof is for %s, which is not a running EC2 instance.", id)
 	}
-	tags := map[string]string{}
-	for _, tag := range asks.Tags {
-		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
-	}
+	tags := tagsOf(asks)
 	for key, value := range a.Tags {
 		if tags[key] != value {
 			return nil, denied("Instance %s is not one of the cluster's: its tag %s is %q, not %q.", id, key, tags[key], value)
@@ -190,6 +198,14 @@ func (a *Approver) groupOf(ctx context.Context, id string, tags map[string]strin
 		return "", denied("Instance %s is in no Auto Scaling group, and no NodeClaim of Karpenter names it.", id)
 	}
 	return "NodePool " + pool, err
+}
+
+func tagsOf(i *types.Instance) map[string]string {
+	tags := map[string]string{}
+	for _, tag := range i.Tags {
+		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return tags
 }
 
 func firstLabel(name string) string {
