@@ -156,8 +156,8 @@ type wanted struct {
 type inputs struct {
 	release             types.UID
 	generation, version int64
-	// roles are the ARNs of the addons' roles.
-	roles string
+	// outputs are those of the base stack that values of addons contain.
+	outputs string
 }
 
 // want returns the desired addons of a cluster. It caches the result while neither object changes,
@@ -165,9 +165,7 @@ type inputs struct {
 // generation are not cached. The caller holds the lock.
 func (s *state) want(cluster *v1alpha1.Cluster, release *v1alpha1.Release) (wanted, error) {
 	of := inputs{release: release.UID, generation: cluster.Generation, version: release.Generation}
-	for _, output := range releases.AddonRoles { // There is one, so the order does not matter.
-		of.roles += cluster.Status.Outputs[output]
-	}
+	of.outputs = releases.Outputs(cluster)
 	known := of.generation > 0 && of.version > 0
 	if known && s.wanted.of == of {
 		return s.wanted, nil

@@ -55,10 +55,12 @@ type Config struct {
 type Problem struct{ Field, Message, Remedy string }
 
 // New returns the configuration for spec.api. issuer is the issuer of the cluster's service account
-// tokens, which no provider may be. With problems, the configuration is incomplete.
-func New(api *v1alpha1.APIEndpoint, issuer string) (Config, []Problem) {
+// tokens, which no provider may be, and stage that of spec.api.encryption in a cluster that was created
+// without it, empty for others. With problems, the configuration is incomplete.
+func New(api *v1alpha1.APIEndpoint, issuer string, stage v1alpha1.EncryptionStage) (Config, []Problem) {
 	c := Config{Files: map[string]string{}, Args: map[string]string{}, Refused: map[string]string{}}
 	problems := c.audit(api.Audit)
+	problems = append(problems, c.encryption(api.Encryption, stage)...)
 	problems = append(problems, c.authentication(api.Authentication, issuer)...)
 	problems = append(problems, c.podSecurity(api.PodSecurity)...)
 	return c, problems

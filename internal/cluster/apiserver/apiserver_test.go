@@ -33,7 +33,7 @@ func raw(t *testing.T, text string) *runtime.RawExtension {
 }
 
 func TestNothingIsConfiguredWithoutFields(t *testing.T) {
-	c, problems := apiserver.New(&v1alpha1.APIEndpoint{}, issuer)
+	c, problems := apiserver.New(&v1alpha1.APIEndpoint{}, issuer, "")
 	if len(c.Files)+len(c.Args)+len(c.Refused)+len(problems) > 0 {
 		t.Errorf("got %+v, %v", c, problems)
 	}
@@ -47,7 +47,7 @@ func TestAuditLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := audited(t, policy)
-			c, problems := apiserver.New(&api, issuer)
+			c, problems := apiserver.New(&api, issuer, "")
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -74,7 +74,7 @@ jwt:
     groups: {claim: groups, prefix: "oidc:"}
   claimValidationRules: [{expression: "claims.email_verified == true", message: the address must be verified}]
 `)}
-	c, problems := apiserver.New(&api, issuer)
+	c, problems := apiserver.New(&api, issuer, "")
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -88,7 +88,7 @@ func TestPodSecurityDefaults(t *testing.T) {
 		Enforce: v1alpha1.PodSecurityBaseline, Warn: v1alpha1.PodSecurityRestricted,
 		ExemptNamespaces: []string{"monitoring", "kube-system"},
 	}}
-	c, problems := apiserver.New(&api, issuer)
+	c, problems := apiserver.New(&api, issuer, "")
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -110,6 +110,40 @@ plugins:
 `
 	if diff := cmp.Diff(want, c.Files["admission.yaml"]); diff != "" {
 		t.Errorf("the file (-want +got):\n%s", diff)
+	}
+}
+
+func TestEncryptionOfResources(t *testing.T) {
+	api := v1alpha1.APIEndpoint{Encryption: &v1alpha1.Encryption{Resources: []string{"secrets", "widgets.example.com"}}}
+	c, problems := apiserver.New(&api, issuer, "")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := `apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- providers:
+  - kms:
+      apiVersion: v2
+      endpoint: unix:///run/nodeup-kms/kms.sock
+      name: aws-kms
+      timeout: 10s
+  - identity: {}
+  resources:
+  - secrets
+  - widgets.example.com
+`
+	if diff := cmp.Diff(want, c.Files["encryption.yaml"]); diff != "" {
+		t.Errorf("the file (-want +got):\n%s", diff)
+	}
+	if c.Args["encryption-provider-config"] != "/etc/kubernetes/apiserver/encryption.yaml" {
+		t.Errorf("the arguments are %v", c.Args)
+	}
+	for _, resource := range []string{"apiserveripinfo", "deployments.extensions", "Secrets"} {
+		_, problems := apiserver.New(&v1alpha1.APIEndpoint{Encryption: &v1alpha1.Encryption{Resources: []string{resource}}}, issuer, "")
+		if len(problems) != 1 || problems[0].Field != "spec.api.encryption.resources" || problems[0].Message == "" {
+			t.Errorf("%s: got %+v", resource, problems)
+		}
 	}
 }
 
@@ -137,7 +171,7 @@ func TestInvalidFilesAreRefusedWithTheField(t *testing.T) {
 			if c.authentication != "" {
 				api.Authentication = raw(t, c.authentication)
 			}
-			config, problems := apiserver.New(&api, issuer)
+			config, problems := apiserver.New(&api, issuer, "")
 			if len(problems) == 0 {
 				t.Fatalf("it is accepted: %+v", config)
 			}

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,6 +93,9 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		b.Etcd.Backup = &bundle.EtcdBackup{IntervalSeconds: int64(backup.Interval.Seconds()), Keep: int(backup.Keep)}
 	}
 	b.Audit = auditShipping(c)
+	if b.Encryption, err = encryptionOf(c, outputs); err != nil {
+		return nil, err
+	}
 	if restore != "" {
 		b.Etcd.Restore = &bundle.EtcdRestore{
 			Snapshot: restore, Program: bundle.RestoreKey(restore, string(c.ControlPlaneArchitecture)), ProgramSHA256: c.RestoreProgram,
@@ -112,6 +116,33 @@ func auditShipping(c *model.Cluster) *bundle.AuditShipping {
 		Folder: apiserver.LogDirectory, File: apiserver.LogFile, Bucket: to.Bucket, Prefix: to.Prefix,
 		EverySeconds: int64(c.Spec.API.Audit.Ship.Every.Seconds()),
 	}
+}
+
+// encryptionOf returns how slots encrypt resources in etcd; nil if they do not.
+func encryptionOf(c *model.Cluster, base map[string]string) (*bundle.Encryption, error) {
+	if !c.SlotsEncrypt() {
+		return nil, nil
+	}
+	if c.APIServer.Files[apiserver.EncryptionFile] == "" { // The API server would not read what others encrypt.
+		return nil, errors.New("the API server has no configuration for spec.api.encryption")
+	}
+	with := c.Encryption()
+	key := with.KMSKeyARN
+	if with.Own {
+		if _, err := require(base, model.OutputKey); err != nil {
+			return nil, err
+		}
+		key = base[model.OutputKey]
+	}
+	made := &bundle.Encryption{KeyARN: key, Context: with.Context, Socket: apiserver.Socket}
+	switch c.Keys.Encryption {
+	case "":
+	case v1alpha1.EncryptionReadable:
+		made.Added = bundle.AddedReadable
+	default: // The API servers do the same in all later stages.
+		made.Added = bundle.AddedEncrypting
+	}
+	return made, nil
 }
 
 // Worker returns the bundle of an instance group's instances. base are the outputs of the cluster's
@@ -179,6 +210,7 @@ func slotJoin(c *model.Cluster, base map[string]string) (*bundle.Join, error) {
 	}
 	j.WorkerRole = base[model.OutputWorkerRole]
 	j.InstanceTags = map[string]string{model.TagOwnedPrefix + c.Name: model.TagOwned, model.TagCluster: c.Name}
+	j.KubeletServing = c.Spec.Certificates.ServesIssued()
 	return j, nil
 }
 

@@ -104,6 +104,9 @@ func newFixture() fixture {
 							KMSKeyARN: "arn:aws:kms:eu-central-1:210987654321:key/1", Every: &metav1.Duration{Duration: time.Minute},
 						},
 					},
+					Encryption: &v1alpha1.Encryption{
+						KMSKeyARN: "arn:aws:kms:eu-central-1:210987654321:key/2", Resources: []string{"secrets", "widgets.example.com"},
+					},
 					Authentication: &runtime.RawExtension{Raw: []byte(`{"jwt":[{"issuer":{"url":"https://login.example.com",` +
 						`"audiences":["kubernetes"]},"claimMappings":{"username":{"claim":"sub","prefix":"oidc:"}}}]}`)},
 					PodSecurity: &v1alpha1.PodSecurity{
@@ -150,7 +153,7 @@ func newFixture() fixture {
 		group: &v1alpha1.InstanceGroup{
 			ObjectMeta: metav1.ObjectMeta{Name: "demo-workers", Namespace: "team"},
 			Spec: v1alpha1.InstanceGroupSpec{
-				Cluster: "demo", MinSize: 3, MaxSize: 6, InstanceTypes: []string{"m6i.large", "m6a.large"},
+				Cluster: "demo", Manager: v1alpha1.ManagerAutoScaling, MinSize: 3, MaxSize: 6, InstanceTypes: []string{"m6i.large", "m6a.large"},
 				Spot: &v1alpha1.Spot{
 					OnDemandBase:       1,
 					OnDemandPercentage: 20,

@@ -180,7 +180,7 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 	return configuration, nil
 }
 
-// apiServerConfiguration mounts the configuration files and the audit log into the API server's pod.
+// apiServerConfiguration mounts the configuration files, the audit log and the socket of the KMS plugin into the API server's pod.
 func apiServerConfiguration(c *model.Cluster, apiAddress string, arguments []any) map[string]any {
 	configuration := map[string]any{"certSANs": certificateNames(c, apiAddress), "extraArgs": arguments}
 	var volumes []any
@@ -194,6 +194,12 @@ func apiServerConfiguration(c *model.Cluster, apiAddress string, arguments []any
 		volumes = append(volumes, map[string]any{
 			"name": "audit-log", "hostPath": apiserver.LogDirectory, "mountPath": apiserver.LogDirectory,
 			"readOnly": false, "pathType": "DirectoryOrCreate",
+		})
+	}
+	if c.SlotsEncrypt() {
+		volumes = append(volumes, map[string]any{
+			"name": "kms-plugin", "hostPath": apiserver.SocketDirectory, "mountPath": apiserver.SocketDirectory,
+			"readOnly": true, "pathType": "DirectoryOrCreate",
 		})
 	}
 	if len(volumes) > 0 {
@@ -228,6 +234,10 @@ func apiServerArgs(c *model.Cluster) map[string]string {
 	arguments := map[string]string{"profiling": "false"}
 	if c.Keys.IsMixed() {
 		arguments["tls-cert-file"], arguments["kubelet-client-certificate"] = apiServerChain, kubeletClientChain
+	}
+	if c.Spec.Certificates.VerifiesKubelets() {
+		// During a rotation it has both CAs: kubelets have certificates of either.
+		arguments["kubelet-certificate-authority"] = pkiDirectory + "ca.crt"
 	}
 	maps.Copy(arguments, c.APIServer.Args)
 	if c.Issuer != "" {

@@ -148,20 +148,37 @@ func shutdownGracePeriods(c *model.Cluster) (all, critical string) {
 const slotBackOff = "60s"
 
 // slotKubeletPatch configures only the kubelets of slots: what is in kubeadm's configuration goes
-// into the ConfigMap that workers join with, and kubelets of v1.34 refuse to start with this field.
-// From v1.35 on the feature KubeletCrashLoopBackOffMax is on by default. It returns false where
-// there is nothing to configure.
+// into the ConfigMap that workers join with, of whatever version or bundle they are. It returns false
+// where there is nothing to configure.
 func slotKubeletPatch(c *model.Cluster) (bundle.File, bool, error) {
-	v, err := version.ParseGeneric(c.Release.Spec.Kubernetes)
-	if !c.Features.FastSlotRestart || err != nil || v.LessThan(version.MajorMinor(1, 35)) {
-		return bundle.File{}, false, nil //nolint:nilerr // a version that is none has no feature
+	configuration := servingConfiguration(c)
+	if restartsFast(c) {
+		configuration["crashLoopBackOff"] = map[string]any{"maxContainerRestartPeriod": slotBackOff}
 	}
-	file, err := patchOf(map[string]any{
-		"apiVersion":       kubeletConfigVersion,
-		"kind":             "KubeletConfiguration",
-		"crashLoopBackOff": map[string]any{"maxContainerRestartPeriod": slotBackOff},
-	})
+	if len(configuration) == 0 {
+		return bundle.File{}, false, nil
+	}
+	configuration["apiVersion"], configuration["kind"] = kubeletConfigVersion, "KubeletConfiguration"
+	file, err := patchOf(configuration)
 	return file, err == nil, err
+}
+
+// restartsFast reports whether the kubelets of slots know the limit of the back-off: those of v1.34
+// refuse to start with the field, and from v1.35 on the feature KubeletCrashLoopBackOffMax is on by
+// default.
+func restartsFast(c *model.Cluster) bool {
+	v, err := version.ParseGeneric(c.Release.Spec.Kubernetes)
+	return c.Features.FastSlotRestart && err == nil && v.AtLeast(version.MajorMinor(1, 35))
+}
+
+// servingConfiguration makes kubelets request their serving certificates from the cluster, if they are
+// to: https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation.
+func servingConfiguration(c *model.Cluster) map[string]any {
+	configuration := map[string]any{}
+	if c.Spec.Certificates.ServesIssued() {
+		configuration["serverTLSBootstrap"] = true
+	}
+	return configuration
 }
 
 // kubeletPatch gives workers the same configuration: kubeadm join takes it from a ConfigMap, whose
@@ -171,6 +188,7 @@ func kubeletPatch(c *model.Cluster) (bundle.File, error) {
 	if err != nil {
 		return bundle.File{}, err
 	}
+	maps.Copy(configuration, servingConfiguration(c))
 	return patchOf(configuration)
 }
 

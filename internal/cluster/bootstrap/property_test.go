@@ -70,6 +70,7 @@ var needNoNode = map[string]string{
 	"cluster.spec.updatePolicy":                       "when the operator acts",
 	"cluster.spec.volumePolicy":                       "heeded when the cluster is deleted",
 	"cluster.spec.addons":                             "installed in the running cluster",
+	"cluster.spec.iam.hostedZones":                    "for the roles of optional addons, of which the cluster names none",
 	"cluster.spec.controlPlane.repair":                "when slots are replaced, not what they are",
 	"cluster.spec.backup":                             "when snapshots are taken",
 	"group.spec.rollingUpdate.surge":                  "heeded by the operator's own engine, not by AWS",
@@ -92,7 +93,7 @@ var along = map[string]func(*fixture){
 	"cluster.spec.region": func(f *fixture) {
 		zones := []string{"us-east-1a", "us-east-1b", "us-east-1c"}
 		f.cluster.Spec.Network.Zones, f.cluster.Spec.ControlPlane.Zones, f.group.Spec.Zones = zones, zones, zones
-		f.cluster.Spec.API.Audit.Ship.KMSKeyARN = ""
+		f.cluster.Spec.API.Audit.Ship.KMSKeyARN, f.cluster.Spec.API.Encryption.KMSKeyARN = "", ""
 	},
 	"cluster.spec.network.zones": func(f *fixture) { f.cluster.Spec.ControlPlane.Zones, f.group.Spec.Zones = nil, nil },
 	"cluster.spec.network.vpc": func(f *fixture) {
@@ -111,9 +112,14 @@ var along = map[string]func(*fixture){
 	"cluster.spec.controlPlane.rootVolume.type": func(f *fixture) { f.cluster.Spec.ControlPlane.RootVolume.ThroughputMiBps = 0 },
 	"group.spec.rootVolume.type":                func(f *fixture) { f.group.Spec.RootVolume.ThroughputMiBps = 0 },
 	"group.spec.replicas":                       func(f *fixture) { f.group.Spec.Autoscale, f.group.Spec.Replicas = false, new(int32(4)) },
-	"group.spec.volumes.type":                   func(f *fixture) { f.group.Spec.Volumes[0].ThroughputMiBps = 0 },
-	"group.spec.architecture":                   func(f *fixture) { f.group.Spec.InstanceTypes = []string{"m7g.large"} },
-	"group.spec.cluster":                        func(f *fixture) { f.cluster.Name = "demox" },
+	"group.spec.manager": func(f *fixture) {
+		s := &f.group.Spec
+		f.release.Spec.ResourceSet = "1.2.0"
+		s.MinSize, s.Replicas, s.Autoscale, s.Spot, s.Placement, s.CapacityReservation = 0, nil, false, nil, nil, nil
+	},
+	"group.spec.volumes.type": func(f *fixture) { f.group.Spec.Volumes[0].ThroughputMiBps = 0 },
+	"group.spec.architecture": func(f *fixture) { f.group.Spec.InstanceTypes = []string{"m7g.large"} },
+	"group.spec.cluster":      func(f *fixture) { f.cluster.Name = "demox" },
 	"release.spec.images.amd64.byRegion": func(f *fixture) {
 		image := f.release.Spec.Images[v1alpha1.AMD64]
 		image.Parameter, image.ByRegion = "", map[string]string{"eu-central-1": "ami-0123456789abcde"}
@@ -145,6 +151,7 @@ var other = map[string]any{
 	"cluster.spec.api.audit.policy":         &runtime.RawExtension{Raw: []byte(`{"rules":[{"level":"Request"}]}`)},
 	"cluster.spec.api.audit.ship.account":   "111111111111",
 	"cluster.spec.api.audit.ship.kmsKeyARN": "arn:aws:kms:eu-central-1:210987654321:key/2",
+	"cluster.spec.api.encryption.kmsKeyARN": "arn:aws:kms:eu-central-1:210987654321:key/3",
 	"cluster.spec.api.authentication": &runtime.RawExtension{Raw: []byte(`{"jwt":[{"issuer":{"url":"https://other.example.com",` +
 		`"audiences":["kubernetes"]},"claimMappings":{"username":{"claim":"sub","prefix":"oidc:"}}}]}`)},
 	"cluster.spec.bastion.allowedCIDRs":            []string{"198.51.100.0/24"},
@@ -188,6 +195,7 @@ var other = map[string]any{
 	"group.spec.units.dropIns.name":                "20-nice.conf",
 	"group.spec.instanceTypes":                     []string{"m6i.xlarge"},
 	"group.spec.architecture":                      "arm64",
+	"group.spec.manager":                           "Karpenter",
 	"group.spec.zones":                             []string{"eu-central-1b"},
 	"group.spec.subnets":                           []string{"subnet-0123456789abcdef8"},
 	"group.spec.image":                             "ami-0123456789abcdef0",

@@ -46,6 +46,27 @@ type collector struct {
 // https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/pkg/deploy/tracking/provider.go
 const controllerTag = "elbv2.k8s.aws/cluster"
 
+// autoModeTag is on what EKS Auto Mode creates. EKS deletes its instances, load balancers and their security groups with the
+// cluster, and keeps its volumes:
+// https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html
+// https://docs.aws.amazon.com/eks/latest/userguide/auto-disable.html
+const autoModeTag = "eks:eks-cluster-name"
+
+// karpenterTags begin tags that only the Karpenter of a user sets, which sets [autoModeTag] as well:
+// https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/utils/utils.go
+const karpenterTags = "karpenter.k8s.aws/"
+
+// isOfAutoMode reports whether EKS Auto Mode created a resource with these tags.
+func isOfAutoMode(tags map[string]string) bool {
+	for key := range tags {
+		if strings.HasPrefix(key, karpenterTags) {
+			return false
+		}
+	}
+	_, found := tags[autoModeTag]
+	return found
+}
+
 // inVPC returns the filters for the cluster's resources in its VPC.
 func (h *collector) inVPC() [][]types.Filter {
 	here := filter("vpc-id", h.vpc)
@@ -61,10 +82,10 @@ func (h *collector) owned() types.Filter {
 	return filter("tag:"+model.TagOwnedPrefix+h.name, model.TagOwned)
 }
 
-// mine reports whether a resource with these tags was created by the cluster's controllers.
+// mine reports whether a resource with these tags was created by the cluster's controllers, and not by EKS.
 func (h *collector) mine(tags map[string]string) bool {
 	_, stacks := tags[stackTag]
-	return !stacks && (tags[model.TagOwnedPrefix+h.name] == model.TagOwned || tags[controllerTag] == h.name)
+	return !stacks && !isOfAutoMode(tags) && (tags[model.TagOwnedPrefix+h.name] == model.TagOwned || tags[controllerTag] == h.name)
 }
 
 func tagsOf(tags []types.Tag) map[string]string {
@@ -234,9 +255,7 @@ func (h *collector) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 	}}
 	var volumes []string
 	for slot := range model.MostSlots {
-		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
-			volumes = append(volumes, id)
-		}
+		volumes = append(volumes, model.EtcdVolumes(cluster.Status.Outputs, slot)...)
 	}
 	if len(volumes) > 0 {
 		searches = append(searches, []types.Filter{filter("volume-id", volumes...)})
@@ -369,7 +388,7 @@ func (h *collector) expected(ctx context.Context) (map[string]bool, error) {
 				return nil, err //nolint:wrapcheck // explained by the caller
 			}
 			for i := range page.Volumes {
-				if h.mine(tagsOf(page.Volumes[i].Tags)) {
+				if tags := tagsOf(page.Volumes[i].Tags); h.mine(tags) || tags[autoModeTag] == h.name {
 					kept[aws.ToString(page.Volumes[i].VolumeId)] = true
 				}
 			}

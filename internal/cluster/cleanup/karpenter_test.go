@@ -14,6 +14,7 @@ import (
 func pooled(cluster string) map[string]string {
 	tags := owned(cluster)
 	tags["karpenter.sh/nodepool"] = "default"
+	tags["karpenter.k8s.aws/ec2nodeclass"], tags["eks:eks-cluster-name"] = "default", cluster // as Karpenter 1.14 does
 	return tags
 }
 
@@ -62,12 +63,15 @@ func (a *simulated) live() []string {
 }
 
 // The instances and launch templates of the cluster's Karpenter are deleted, and no others: those of
-// another cluster's Karpenter, and instances that users launched with the cluster's tag.
+// another cluster's Karpenter, those of EKS Auto Mode, which EKS deletes, and instances that users launched with the
+// cluster's tag.
 func TestKarpenterLeavesNothing(t *testing.T) {
 	a := newAWS(t)
 	subnet := a.subnet()
 	var kept []string
-	for name, tags := range map[string]map[string]string{"other": pooled("other"), "users": owned("demo")} {
+	automatic := pooled("demo")
+	delete(automatic, "karpenter.k8s.aws/ec2nodeclass")
+	for name, tags := range map[string]map[string]string{"other": pooled("other"), "users": owned("demo"), "automatic": automatic} {
 		template, instance := a.template(name, subnet, tags)
 		kept = append(kept, template, instance)
 	}

@@ -35,6 +35,7 @@ func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 		auditLogStep{o},
 		releaseStep{o},
 		rotationStep{o},
+		encryptionStep{o},
 	}
 	if o.options.Addons != nil {
 		steps = append(steps, addonsStep{o})

@@ -23,12 +23,13 @@
 //	groups       deletion only: delete the Cluster's InstanceGroups
 //	cleanup      deletion only: the running cluster deletes its load balancers
 //	nodes        label nodes, delete Nodes of terminated instances, count nodes
-//	backup       snapshots of etcd's volumes; never blocks other steps
+//	backup       snapshots of etcd's volumes; report the slots' backups; never blocks other steps
 //	certificates report when certificates expire
 //	etcd-space   measure etcd's database every half an hour
 //	audit-log    report whether slots ship the audit log
 //	release      record the Release that the whole control plane runs
 //	rotation     move a rotation of the CAs from stage to stage
+//	encryption   add the encryption of resources in etcd to an existing cluster, stage by stage
 //	addons       charts (see [Addons])
 //	ready        wait for the control plane's nodes
 //
@@ -39,6 +40,7 @@
 //
 //	cluster      wait until the Cluster has what nodes need
 //	stack        a bundle and a stack
+//	node-class   the EC2NodeClass of a group whose nodes Karpenter creates
 //	roll         replace instances where CloudFormation does not
 //	drift        check the stack for changes outside of CloudFormation
 //	nodes        wait until the nodes have joined; replace unhealthy ones
@@ -72,7 +74,7 @@
 //	repair          unhealthy instances, and their replacements
 //	instances       what EC2 reports about nodes
 //	backup          snapshots of etcd's volumes
-//	etcdvolumes     lost volumes, and volumes to restore
+//	etcdvolumes     lost volumes, volumes to restore, and those of slots that move
 //	drift           checks of stacks for changes outside of CloudFormation
 //	progress        the progress of a rollout in terms of nodes
 //	outcomes        what steps return for errors

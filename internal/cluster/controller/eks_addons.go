@@ -20,8 +20,8 @@ import (
 )
 
 // eksAddonsStep manages the stack of the add-ons that EKS installs. Their pods need nodes, so it is created
-// once a node is ready, and deleted after the nodes: without the network plugin, no pod could be removed
-// from one.
+// once a node is ready, or at once with EKS Auto Mode, which launches nodes for pods. It is deleted after the nodes of
+// groups: without the network plugin, no pod could be removed from one.
 type eksAddonsStep struct{ *operator }
 
 // Name returns the step's name.
@@ -35,7 +35,7 @@ func (s eksAddonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clus
 		operatorkit.RemoveCondition(cluster, conditions.EKSAddons)
 		return s.remove(ctx, cluster, status)
 	}
-	if status == nil && !s.hasReadyNode(cluster) {
+	if status == nil && !model.EKSAddonsBeforeNodes(cluster.Spec.ControlPlane.EKS) && !s.hasReadyNode(cluster) {
 		operatorkit.RemoveCondition(cluster, conditions.EKSAddons)
 		return operatorkit.Done() // The step that waits for nodes says so.
 	}

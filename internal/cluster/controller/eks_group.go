@@ -154,10 +154,15 @@ func (s eksGroupNodesStep) EnsureCreated(_ context.Context, group *v1alpha1.Inst
 	}
 	nodes := workload.InGroup(connection.Nodes(), group.Name)
 	count := v1alpha1.NodeCount{Desired: max(group.Spec.ExpectedNodes(), int32(len(nodes)))} //nolint:gosec // at most a thousand nodes
+	var versions []string
 	for i := range nodes {
+		versions = append(versions, nodes[i].Version)
 		if nodes[i].Ready {
 			count.Ready++
 		}
+	}
+	if version := lowest(versions); version != "" { // EKS chooses the patch version.
+		group.Status.Version = version
 	}
 	updated := metav1.Condition{
 		Type: conditions.Updated, Status: metav1.ConditionTrue, Reason: reasonAllUpdated, Message: "All nodes are up to date.",

@@ -50,7 +50,10 @@ func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time
 	for _, change := range changes {
 		change(w)
 	}
-	w.create(w.managed, w.group)
+	w.create(w.managed)
+	if w.group != nil {
+		w.create(w.group)
+	}
 	return w
 }
 
@@ -68,13 +71,7 @@ func (w *eksSuite) least() aws.Credentials {
 	root := w.awsConfig(account, region)
 	var arns []string
 	for _, d := range documents {
-		made, err := iam.NewFromConfig(root).CreatePolicy(w.t.Context(), &iam.CreatePolicyInput{
-			PolicyName: &d.Name, PolicyDocument: aws.String(string(d.JSON())),
-		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		arns = append(arns, *made.Policy.Arn)
+		arns = append(arns, simulatortest.Policy(w.t, root, d.Name, string(d.JSON())))
 	}
 	return simulatortest.User(w.t, root, "least", arns...)
 }
@@ -140,6 +137,9 @@ func TestClusterOfEKS(t *testing.T) {
 	w.condition(w.group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")
 	if !strings.HasPrefix(w.managed.Status.Version, "v1.36.") {
 		t.Errorf("the API servers run %s", w.managed.Status.Version)
+	}
+	if !strings.HasPrefix(w.group.Status.Version, "v1.36.") || !strings.Contains(w.group.Status.Version, "-eks-") {
+		t.Errorf("the nodes run %s", w.group.Status.Version)
 	}
 	upgraded := w.replaced(before)
 

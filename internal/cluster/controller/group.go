@@ -13,6 +13,7 @@ func (o *operator) groupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
 	return []operatorkit.Step[*v1alpha1.InstanceGroup]{
 		groupClusterStep{o},
 		groupStackStep{o},
+		groupNodeClassStep{o},
 		groupRollStep{o},
 		groupDriftStep{o},
 		groupNodesStep{o},

@@ -398,15 +398,18 @@ func TestRollbackThatIsObservedLateNamesTheInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, want := r.mustNodes(), "New nodes were not ready within 10s:"
+	nodes, absent := r.mustNodes(), 0
 	for i := range out.Activities {
 		id, launched := strings.CutPrefix(*out.Activities[i].Description, "Launching a new EC2 instance: ")
 		if _, joined := nodes[id]; launched && !joined && out.Activities[i].StartTime.After(r.group.Status.Rollout.Started.Time) {
-			want += " instance " + id + " did not join"
+			absent++
+			if !strings.Contains(stalled.Message, "instance "+id+" did not join") {
+				t.Errorf("the group reports %q, not that %s did not join", stalled.Message, id)
+			}
 		}
 	}
-	if !strings.Contains(stalled.Message, want+".") {
-		t.Errorf("the group reports %q, want %q", stalled.Message, want)
+	if absent == 0 {
+		t.Error("no instance was launched that did not join")
 	}
 }
 

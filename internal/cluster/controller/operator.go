@@ -15,6 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/boots"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bootstraptoken"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucketbackups"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/draining"
@@ -33,6 +35,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/offerings"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/rewrite"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/ekstoken"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -54,7 +57,10 @@ type operator struct {
 	nodeup    *programs.Folder
 	instances *instances.Instances
 	backups   *backup.Backups
-	volumes   *etcdvolumes.Volumes
+	// bucketBackups are those that slots make.
+	bucketBackups *bucketbackups.Checks
+	nodeClasses   *cache.Keyed[types.UID, nodeClassApplied]
+	volumes       *etcdvolumes.Volumes
 	// draining handles events about instances, drains has the nodes being drained, and repairs replaces unhealthy
 	// instances. recorder records Events in addition to those of the controllers.
 	draining *draining.Draining
@@ -86,6 +92,8 @@ type operator struct {
 	boots   *boots.Boots
 	// drifts checks stacks for changes outside of CloudFormation.
 	drifts *drift.Checks
+	// passes are the walks over the objects of Clusters that write them again.
+	passes *cache.Keyed[types.UID, *rewrite.Pass]
 }
 
 func newOperator(options Options, cached, direct client.Client, recorder events.EventRecorder) *operator {
@@ -95,8 +103,9 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		repairs: repair.New(repair.Options{Clients: options.Clients, Clock: options.Clock, Recorder: recorder}),
 		owner:   owner.Operator(options.ClusterName), apply: apply.New(options.Engine),
 		stacks: stackcache.New(), signals: signals.New(options.Engine, options.Clock), boots: boots.New(options.Clock),
-		catalog: offerings.New(options.Clock),
-		drifts:  drift.New(drift.Options{Engine: options.Engine, Interval: options.DriftInterval, Recorder: recorder}),
+		catalog: offerings.New(options.Clock), nodeClasses: cache.NewKeyed[types.UID, nodeClassApplied](),
+		passes: cache.NewKeyed[types.UID, *rewrite.Pass](),
+		drifts: drift.New(drift.Options{Engine: options.Engine, Interval: options.DriftInterval, Recorder: recorder}),
 		targets: targets.New(targets.Options{
 			Clients: options.Clients, AccountID: options.AccountID, Roles: options.Roles, Identities: options.Identities,
 		}),
@@ -112,7 +121,9 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		Enqueue: func(cluster *v1alpha1.Cluster) { o.clusters.Enqueue(keyOf(cluster)) },
 	})
 	ec2 := func(cluster *v1alpha1.Cluster) awsapi.EC2 { return options.Clients.EC2(o.targets.Of(cluster)) }
-	o.bucket = bucket.NewStore(func(cluster *v1alpha1.Cluster) awsapi.S3 { return options.Clients.S3(o.targets.Of(cluster)) }, o.nodeup)
+	s3 := func(cluster *v1alpha1.Cluster) awsapi.S3 { return options.Clients.S3(o.targets.Of(cluster)) }
+	o.bucket = bucket.NewStore(s3, o.nodeup)
+	o.bucketBackups = bucketbackups.New(bucketbackups.Options{S3: s3, Clock: options.Clock, Confirm: o.outputs.Confirm})
 	o.tokens = bootstraptoken.New(func(cluster *v1alpha1.Cluster) awsapi.SSM { return options.Clients.SSM(o.targets.Of(cluster)) })
 	o.models = models.New(models.Options{EC2: ec2, Operator: options.ClusterName, Boundary: o.targets.Boundary})
 	o.instances = instances.New(instances.Options{EC2: ec2, Clock: options.Clock, Recorder: recorder})
@@ -139,6 +150,7 @@ func (o *operator) forget(uid types.UID) {
 	for _, one := range o.caches() {
 		one.Forget(uid)
 	}
+	o.passes.Drop(uid)
 }
 
 // forgetter caches facts about objects.
@@ -151,6 +163,7 @@ type forgetter interface {
 func (o *operator) caches() []forgetter {
 	return []forgetter{
 		o.directory, o.stacks, o.models, o.outputs, o.credentials, o.bucket, o.tokens, o.signals, o.instances, o.repairs, o.backups,
+		o.bucketBackups,
 		o.volumes, o.rolls, o.boots,
 	}
 }
@@ -164,7 +177,7 @@ func (o *operator) resolve(
 		return nil, err //nolint:wrapcheck // callers tell problems from failures
 	}
 	its := *resolved // The cache has the other one.
-	its.Keys = keys
+	its.SetKeys(keys)
 	return &its, nil
 }
 

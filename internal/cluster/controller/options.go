@@ -134,9 +134,9 @@ type Options struct {
 	Shard operatorkit.Shard
 	// KindsExist is whether [EnsureKinds] has been called, so that Setup need not.
 	KindsExist bool
-	// WithoutRotation is whether no rotation of CAs begins. It is for processes that end before the nodes of a
-	// stage were replaced.
-	WithoutRotation bool
+	// Brief is whether no rotation of CAs begins and no slot moves to another zone. It is for processes that
+	// end before the nodes of a stage were replaced.
+	Brief bool
 	// MaxConcurrentReconciles is how many objects of a kind are reconciled at once, by default 8.
 	MaxConcurrentReconciles int
 	// DriftInterval is the time between two checks of a stack for drift; 0 checks only on request.

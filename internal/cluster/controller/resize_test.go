@@ -59,9 +59,9 @@ func (w *watched) resize(from, replicas int32, fewest int) {
 // resizable is a Release whose slots join and leave etcd.
 const resizable = "v1.36.9"
 
-// A control plane grows slot by slot, and shrinks slot by slot. etcd has a quorum all the time: the API of
-// the simulated cluster answers only as long as it does.
-func TestControlPlaneChangesItsSize(t *testing.T) {
+// newResizable creates a cluster whose slots can join and leave etcd, waits for it, and watches its quorum.
+func newResizable(t *testing.T, replicas int32) *watched {
+	t.Helper()
 	w := newSuite(t, simulatedHost(), nil)
 	w.start()
 	made := aRelease(resizable)
@@ -70,21 +70,28 @@ func TestControlPlaneChangesItsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := w.aCluster("demo")
-	cluster.Spec.Release, cluster.Spec.ControlPlane.Replicas = resizable, 1
+	cluster.Spec.Release, cluster.Spec.ControlPlane.Replicas = resizable, replicas
 	w.create(cluster)
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
-	v := &watched{suite: w, cluster: cluster, inside: w.inside("demo"), fewest: 1}
+	v := &watched{suite: w, cluster: cluster, inside: w.inside("demo"), fewest: int(replicas)}
 	v.watch()
+	return v
+}
+
+// A control plane grows slot by slot, and shrinks slot by slot. etcd has a quorum all the time: the API of
+// the simulated cluster answers only as long as it does.
+func TestControlPlaneChangesItsSize(t *testing.T) {
+	v := newResizable(t, 1)
 	v.resize(1, 3, 1)
 	v.resize(3, 5, 2)
 	v.resize(5, 3, 2)
 	v.resize(3, 1, 1)
 	v.resize(1, 3, 1) // What asked slots to leave says nothing to those that follow them.
-	if err := w.client.Delete(t.Context(), cluster); err != nil {
+	if err := v.client.Delete(t.Context(), v.cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.waitDeleted(cluster)
-	w.nothingIsLeft(account, region)
+	v.waitDeleted(v.cluster)
+	v.nothingIsLeft(account, region)
 }
 
 // A release whose slots cannot join etcd refuses the change, and changes nothing.

@@ -8,8 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // TestOperatorsShareClusters tests that each Cluster and its group are created, changed and deleted by one of several
@@ -20,13 +22,18 @@ func TestOperatorsShareClusters(t *testing.T) {
 	w.start()
 	var all []conditioned
 	const clusters = 4
-	for i := range clusters {
-		cluster := w.aCluster(fmt.Sprintf("shared-%d", i))
+	for i, number := 0, 0; i < clusters; number++ {
+		cluster := w.aCluster(fmt.Sprintf("shared-%d", number))
+		// The namespace has a random name, so the names decide that each shard has a cluster.
+		if !(operatorkit.Shard{Index: i % w.shards, Count: w.shards}).Has(client.ObjectKeyFromObject(cluster).String()) {
+			continue
+		}
 		cluster.Spec.ControlPlane.Replicas = 1
 		cluster.Spec.Network.CIDR = fmt.Sprintf("10.%d.0.0/16", i)
 		group := w.aGroup(cluster.Name+"-workers", cluster.Name)
 		w.create(cluster, group)
 		all = append(all, cluster, group)
+		i++
 	}
 	for _, one := range all {
 		w.condition(one, "Ready", metav1.ConditionTrue, "")
@@ -39,8 +46,8 @@ func TestOperatorsShareClusters(t *testing.T) {
 		}
 		total, most = total+len(list.Items), max(most, len(list.Items))
 	}
-	if total != clusters || most == clusters {
-		t.Errorf("the caches have %d Clusters together, and one has %d, want %d together", total, most, clusters)
+	if total != clusters || most != 2 {
+		t.Errorf("the caches have %d Clusters together, and one has %d, want %d and 2", total, most, clusters)
 	}
 	for _, one := range all {
 		if cluster, ok := one.(*v1alpha1.Cluster); ok {

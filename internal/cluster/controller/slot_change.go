@@ -205,7 +205,7 @@ func (s slotsStep) follow(
 	if outcome.Reason() == reasonNotItsTurn {
 		return outcomes.RequeueAfterMin(outcome, turnPoll)
 	}
-	return describeSlotOutcome(cluster, change.slot, &known, outcome)
+	return describeMove(&change.gate.resolved.Slots[change.slot], &known, describeSlotOutcome(cluster, change.slot, &known, outcome))
 }
 
 // describeSlotOutcome describes the change of a slot.

@@ -179,7 +179,10 @@ func (o *operator) removedVolumes(ctx context.Context, cluster *v1alpha1.Cluster
 			record.FindOrAdd(cluster, name).Status = status
 			return nil, fmt.Errorf("the stack %s of a slot that is to leave exists, though the status did not say so", name)
 		}
-		removed = append(removed, model.EtcdVolumeID(slot, snapshot, model.EtcdVolumeGeneration(cluster.Status.Etcd, snapshot, slot)))
+		generation := model.EtcdVolumeGeneration(cluster.Status.Etcd, snapshot, slot)
+		for i := range model.EtcdVolumes(cluster.Status.Outputs, slot) { // There are two if it left while it moved.
+			removed = append(removed, model.EtcdVolumeID(slot, snapshot, generation+int32(i)))
+		}
 	}
 	return removed, nil
 }
@@ -191,6 +194,7 @@ func forgetLeft(cluster *v1alpha1.Cluster, resolved *model.Cluster) {
 	}
 	for slot := len(resolved.Slots); slot < model.MostSlots; slot++ {
 		record.Forget(cluster, model.SlotStackName(cluster.Name, slot))
+		model.ForgetEtcdVolume(cluster, slot)
 	}
 }
 

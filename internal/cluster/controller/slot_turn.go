@@ -125,7 +125,7 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 		return "", err
 	}
 	switch { // A new instance would wait for a lost volume until the change fails.
-	case !slices.Contains(lost, slot):
+	case !slices.Contains(lost, slot), g.resolved.Slots[slot].UsesNext():
 		return "", nil
 	case g.cluster.Spec.ControlPlane.Repair.Disabled:
 		return fmt.Sprintf("slot %d lost its etcd volume, which is not replaced while spec.controlPlane.repair.disabled is true.", slot), nil

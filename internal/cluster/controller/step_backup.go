@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// backupStep keeps snapshots of etcd's volumes. A failed backup is reported and blocks no other
-// step.
+// backupStep keeps snapshots of etcd's volumes, and reports the backups that slots put into the
+// bucket. A failed backup is reported and blocks no other step.
 type backupStep struct{ *operator }
 
 // Name returns the step's name.
@@ -16,12 +18,14 @@ func (s backupStep) Name() string { return "backup" }
 
 // EnsureCreated takes and deletes the backups that are due.
 func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return s.backups.Ensure(ctx, cluster, s.healthySlots(cluster))
+	outcome := s.backups.Ensure(ctx, cluster, s.healthySlots(cluster))
+	return outcomes.RequeueAfterMin(outcome, s.bucketBackups.Ensure(ctx, cluster).After())
 }
 
-// EnsureDeleted removes the condition.
+// EnsureDeleted removes the conditions.
 func (s backupStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.backups.Delete(cluster)
+	s.bucketBackups.Delete(cluster)
 	return operatorkit.Done()
 }
 
@@ -37,7 +41,9 @@ func (o *operator) healthySlots(cluster *v1alpha1.Cluster) []bool {
 		return healthy
 	}
 	for _, node := range connection.Nodes() {
-		if node.Ready && node.Slot >= 0 && node.Slot < len(healthy) {
+		// While a slot moves, the outputs may name a volume that it no longer uses.
+		moves := model.EtcdVolumeOf(cluster.Status.Etcd, cluster.Spec.ControlPlane.RestoreSnapshot, node.Slot).MovesTo != ""
+		if node.Ready && node.Slot >= 0 && node.Slot < len(healthy) && !moves {
 			healthy[node.Slot] = true
 		}
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/approval"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/etcdvolumes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/outcomes"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/stackcache"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -71,11 +73,10 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
-	gone, err := s.volumes.Lost(ctx, cluster, resolved)
-	if err != nil {
-		return outcomes.Failed(err)
+	if outcome := s.placeVolumes(ctx, cluster, resolved, wanted); !outcome.IsDone() {
+		return outcome
 	}
-	removed, err := s.removedVolumes(ctx, cluster, resolved)
+	gone, err := s.goneVolumes(ctx, cluster, resolved)
 	if err != nil {
 		return outcomes.Failed(err)
 	}
@@ -83,7 +84,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	outputs, outcome := s.apply.Ensure(ctx, cluster, s.targets.Of(cluster), record.FindOrAdd(cluster, name), wanted, apply.Options{
 		Manual:  approval.IsManual(cluster.Spec.UpdatePolicy),
 		Refresh: !s.outputs.Hold(cluster),
-		Gone:    append(gone, removed...),
+		Gone:    gone,
 		Limit:   s.targets.Limit(cluster),
 		Prepare: func(ctx context.Context, known *record.Stack) error {
 			if before = s.offered(ctx, cluster, known, offerings.OfCluster(resolved)); !before.IsDone() {
@@ -104,9 +105,26 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 			return operatorkit.Fail(err)
 		}
 		forgetLeft(cluster, resolved)
+		if isSettling(cluster) {
+			return settling()
+		}
 		s.stacks.Settle(key, s.models.Digest(cluster, release).Sum64(), record.Find(cluster, name))
 	}
 	return outcome
+}
+
+// goneVolumes returns the logical IDs of etcd volumes that the base stack may lose: those that no longer exist, those of
+// slots that have left etcd, and those in zones that slots have left.
+func (s baseStep) goneVolumes(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster) ([]string, error) {
+	lost, err := s.volumes.Lost(ctx, cluster, resolved)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It names the volumes.
+	}
+	removed, err := s.removedVolumes(ctx, cluster, resolved)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(lost, removed, etcdvolumes.Left(cluster, resolved)), nil
 }
 
 // saw records what the base stack says of the slots: its outputs, if they were read, and that no slot exists while it is

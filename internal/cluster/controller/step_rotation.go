@@ -69,7 +69,7 @@ func (s rotationStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clust
 // begin creates the next CAs if a rotation is requested, or if the current ones are old.
 func (s rotationStep) begin(ctx context.Context, cluster *v1alpha1.Cluster, cas *credentials.CAs) operatorkit.Outcome {
 	request, why := dueRotation(cluster.Spec.Certificates, cas, s.options.Clock.Now())
-	if why == "" || cluster.Status.Version == "" || s.options.WithoutRotation {
+	if why == "" || cluster.Status.Version == "" || s.options.Brief {
 		return operatorkit.Done()
 	}
 	if err := s.credentials.Rotate(ctx, cluster, request); err != nil {
@@ -172,31 +172,15 @@ func (o *operator) reportRotation(status *v1alpha1.CertificatesStatus, state pki
 func (s rotationStep) observe(
 	ctx context.Context, cluster *v1alpha1.Cluster, cas *credentials.CAs,
 ) (*rotation.Observed, operatorkit.Outcome) {
-	connection := s.options.Workload.Get(keyOf(cluster))
-	if connection == nil {
-		return nil, operatorkit.Done().RequeueAfter(turnPoll)
-	}
-	release, err := s.objects.Release(ctx, cluster)
-	if err != nil {
-		return nil, operatorkit.Fail(err)
-	}
-	resolved, err := s.resolve(ctx, cluster, release, cas.Keys)
-	if err != nil {
-		return nil, outcomes.Unresolved(err)
+	slots, nodes, outcome := s.observeSlots(ctx, cluster, cas)
+	if slots == nil {
+		return nil, outcome
 	}
 	groups, err := s.objects.GroupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
-	nodes, seen := connection.Nodes(), &rotation.Observed{}
-	for slot := range resolved.Slots {
-		one, err := s.observeSlot(cluster, resolved, slot, nodes)
-		if err != nil {
-			return nil, notMade(fmt.Sprintf("slot %d", slot), err)
-		}
-		seen.Slots = append(seen.Slots, one)
-	}
-	known := map[string]bool{}
+	seen, known := &rotation.Observed{Slots: slots}, map[string]bool{}
 	for i := range groups {
 		known[groups[i].Name] = true
 		one, outcome := s.observeGroup(ctx, cluster, &groups[i], cas, nodes)
@@ -213,8 +197,35 @@ func (s rotationStep) observe(
 	return seen, operatorkit.Done()
 }
 
+// observeSlots compares the nodes of all slots with what the stage needs. It returns these, and the nodes of the Cluster; nil
+// and an outcome if they are unknown.
+func (o *operator) observeSlots(
+	ctx context.Context, cluster *v1alpha1.Cluster, cas *credentials.CAs,
+) ([]rotation.Machines, []workload.Node, operatorkit.Outcome) {
+	connection := o.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return nil, nil, operatorkit.Done().RequeueAfter(turnPoll)
+	}
+	release, err := o.objects.Release(ctx, cluster)
+	if err != nil {
+		return nil, nil, operatorkit.Fail(err)
+	}
+	resolved, err := o.resolve(ctx, cluster, release, cas.Keys)
+	if err != nil {
+		return nil, nil, outcomes.Unresolved(err)
+	}
+	nodes := connection.Nodes()
+	slots := make([]rotation.Machines, len(resolved.Slots))
+	for slot := range slots {
+		if slots[slot], err = o.observeSlot(cluster, resolved, slot, nodes); err != nil {
+			return nil, nil, notMade(fmt.Sprintf("slot %d", slot), err)
+		}
+	}
+	return slots, nodes, operatorkit.Done()
+}
+
 // observeSlot compares a slot's node with what the stage needs.
-func (s rotationStep) observeSlot(
+func (o *operator) observeSlot(
 	cluster *v1alpha1.Cluster, resolved *model.Cluster, slot int, nodes []workload.Node,
 ) (rotation.Machines, error) {
 	name := resolved.Slots[slot].StackName
@@ -223,13 +234,13 @@ func (s rotationStep) observeSlot(
 	if err != nil {
 		return rotation.Machines{}, err
 	}
-	made, err := stacks.Slot(resolved, slot, cluster.Status.Outputs, &known, s.bucket.NodeupHash)
+	made, err := stacks.Slot(resolved, slot, cluster.Status.Outputs, &known, o.bucket.NodeupHash)
 	if err != nil {
 		return rotation.Machines{}, err //nolint:wrapcheck // notMade tells the errors
 	}
 	one := rotation.Machines{Name: fmt.Sprintf("slot %d", slot), Desired: 1}
-	inputs := slotsStep(s).inputs(cluster, resolved.Release, resolved.Keys)
-	one.Settled = s.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs, status)
+	inputs := slotsStep{o}.inputs(cluster, resolved.Release, resolved.Keys)
+	one.Settled = o.stacks.IsSettled(stackcache.Key{UID: cluster.UID, Stack: name}, inputs, status)
 	count(&one, nodes, made.Machines.Bundle, func(n *workload.Node) bool { return n.Slot == slot })
 	return one, nil
 }
@@ -303,8 +314,8 @@ func count(into *rotation.Machines, nodes []workload.Node, bundle string, its fu
 }
 
 // unhealthy returns what is wrong with the slots, empty if nothing is.
-func (s rotationStep) unhealthy(ctx context.Context, cluster *v1alpha1.Cluster) string {
-	problems := s.slotsHealth(ctx, cluster)
+func (o *operator) unhealthy(ctx context.Context, cluster *v1alpha1.Cluster) string {
+	problems := o.slotsHealth(ctx, cluster)
 	for _, slot := range slices.Sorted(maps.Keys(problems)) {
 		if problems[slot] != "" {
 			return fmt.Sprintf("slot %d: %s", slot, problems[slot])

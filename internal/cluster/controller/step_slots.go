@@ -58,7 +58,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		return credentials.Failed(err)
 	}
 	open := s.open(cluster, s.inputs(cluster, release, cas.Keys))
-	if len(open) == 0 && len(model.LeavingSlots(cluster)) == 0 {
+	if len(open) == 0 && len(model.LeavingSlots(cluster)) == 0 && !model.SlotsMove(cluster) {
 		return operatorkit.Done()
 	}
 	resolved, err := s.resolve(ctx, cluster, release, cas.Keys)
@@ -82,6 +82,9 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	whole := outcomes.Aggregate(under)
 	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for a failed one must not hide the failure.
 		whole = outcomes.Aggregate(append(under, waiting...))
+	}
+	if whole.IsDone() {
+		whole = s.endMoves(ctx, gate)
 	}
 	if whole.IsDone() {
 		return s.shrink(ctx, gate)

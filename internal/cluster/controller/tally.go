@@ -58,6 +58,10 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 			count.Ready++
 		}
 	}
+	if model.UsesEKS(cluster) { // EKS Auto Mode has as many nodes of no group as pods need, and replaces them itself.
+		count.Desired += members[""]
+		count.Updated += members[""]
+	}
 	for i := range groups {
 		if model.UsesEKS(cluster) { // Its nodes have no bundles.
 			count.Updated += groups[i].Status.Nodes.Updated

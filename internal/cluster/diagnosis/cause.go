@@ -37,6 +37,8 @@ const (
 	ReasonUnitFailed         = "UnitFailed"
 	ReasonKubeletDown        = "KubeletDown"
 	ReasonUserScript         = "UserScript"
+	ReasonEncryptionDiffers  = "EncryptionDiffers"
+	ReasonKeyUnusable        = "KeyUnusable"
 	ReasonNoQuorum           = "NoQuorum"
 	ReasonAPIBlocked         = "APIBlocked"
 	ReasonAPIDown            = "APIDown"
@@ -96,6 +98,14 @@ var rules = []rule{
 	{nil, regexp.MustCompile(`the unit kubelet\.service does not run`), Cause{
 		ReasonKubeletDown, "The kubelet does not run.",
 		"Correct the drop-ins of kubelet.service in the spec, and kubeletExtraArgs. On the instance, journalctl -u kubelet has all it says.",
+	}},
+	{[]string{"encryption at rest"}, regexp.MustCompile(`the data of etcd is`), Cause{
+		ReasonEncryptionDiffers, "The data on the slot's etcd volume is not encrypted as the spec says.",
+		"Set spec.api.encryption to what it was before. Only an operator can add it to an existing cluster, in stages.",
+	}},
+	{[]string{"encryption at rest"}, regexp.MustCompile(`kms:(Encrypt|Decrypt)`), Cause{
+		ReasonKeyUnusable, "KMS does not encrypt or decrypt with the key of spec.api.encryption.",
+		"Check that the key is enabled and not pending deletion, its policy and that of the control plane's role, and that slots reach KMS.",
 	}},
 	{nil, regexp.MustCompile(denied), Cause{
 		ReasonAccessDenied, "The instance's role lacks a permission.",

@@ -54,8 +54,9 @@ var (
 	}
 	slotStages = slices.Concat(common, []string{
 		"etcd volume", "etcd file system", "etcd restore", "etcd name", "authorities", "extra user data", "kubelet unit",
-		"kubeadm configuration", "kubeadm certs", "certificate chains", "kubeadm kubeconfigs", "audit log", "etcd member", "kubeadm etcd",
-		"kubeadm control plane", "kubeadm kubelet", "etcd learner", "kubeadm upload-config", "etcd formed", "own node",
+		"kubeadm configuration", "kubeadm certs", "certificate chains", "kubeadm kubeconfigs", "audit log", "encryption at rest",
+		"etcd member", "kubeadm etcd", "kubeadm control plane", "kubeadm kubelet", "etcd learner", "kubeadm upload-config", "etcd formed",
+		"own node",
 		"kubeadm mark-control-plane",
 		"kubeadm bootstrap-token", "bootstrap token", "etcd backups", "kubeadm addons", "kubeadm finalize", "kubelet", "done",
 	})

@@ -1,7 +1,8 @@
 // Package fleet decides how the template of a Fleet reaches its Clusters.
 //
-// [NewTemplate] reads the fields that a Fleet sets, and [Template.Compare] compares them with a Cluster: which it
-// lacks, and which another client owns with another value. [HealthOf] reads whether a Cluster and its
+// [NewTemplate] reads the fields that a Fleet sets, and [Template.Compare] compares them with a Cluster or an
+// InstanceGroup: which it lacks, and which another client owns with another value. A Cluster and its InstanceGroups
+// change together: see [Comparison.With]. [HealthOf] reads whether a Cluster and its
 // InstanceGroups are up to date, and [Assign] in which wave it is. [Decide] turns all that, and the Fleet's last
 // status, into the next status and the Clusters to change now.
 //

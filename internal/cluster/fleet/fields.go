@@ -1,9 +1,6 @@
 package fleet
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,24 +15,14 @@ import (
 )
 
 const (
-	// managerPrefix begins the field manager of a Fleet.
-	managerPrefix = "aws-operator-fleet-"
-	// revisionBytes is how much of the hash of a template its revision has.
-	revisionBytes = 5
-
 	fieldSpec   = "spec"
 	fieldAddons = "addons"
 	fieldName   = "name"
 )
 
-// Manager returns the field manager with which a Fleet applies its fields of Clusters.
-func Manager(name string) string { return managerPrefix + name }
-
-// Template are the fields that a Fleet sets.
-type Template struct {
-	// Revision identifies the content.
-	Revision string
-	// spec is the content as part of a Cluster's spec.
+// Fields are the fields that a Fleet sets of an object.
+type Fields struct {
+	// spec is the content as part of the object's spec.
 	spec   map[string]any
 	fields []field
 	// set are the paths that a field manager may own that applies all fields.
@@ -48,45 +35,37 @@ type field struct {
 	value any
 }
 
-// NewTemplate reads the template of a Fleet.
-func NewTemplate(of *v1alpha1.FleetTemplate) (*Template, error) {
-	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of)
-	if err != nil {
-		return nil, fmt.Errorf("read the template: %w", err)
+func newFields(spec map[string]any) *Fields {
+	f := &Fields{spec: spec, set: &fieldpath.Set{}}
+	if len(spec) > 0 {
+		f.add(fieldpath.MakePathOrDie(fieldSpec), spec)
 	}
-	content, err := json.Marshal(spec)
-	if err != nil {
-		return nil, fmt.Errorf("encode the template: %w", err)
-	}
-	sum := sha256.Sum256(content)
-	t := &Template{Revision: hex.EncodeToString(sum[:revisionBytes]), spec: spec, set: &fieldpath.Set{}}
-	t.add(fieldpath.MakePathOrDie(fieldSpec), spec)
-	return t, nil
+	return f
 }
 
 // add adds the fields below a path. Addons are a map by their names, all other lists are atomic.
-func (t *Template) add(path fieldpath.Path, content any) {
-	t.set.Insert(path) // also of objects, which have owners where the schema does not name their fields
+func (f *Fields) add(path fieldpath.Path, content any) {
+	f.set.Insert(path) // also of objects, which have owners where the schema does not name their fields
 	if of, ok := content.(map[string]any); ok && len(of) > 0 {
 		for _, name := range sortedKeys(of) {
 			if addons, ok := of[name].([]any); ok && name == fieldAddons && len(path) == 1 {
-				t.addAddons(join(path, fieldpath.FieldNameElement(name)), addons)
+				f.addAddons(join(path, fieldpath.FieldNameElement(name)), addons)
 				continue
 			}
-			t.add(join(path, fieldpath.FieldNameElement(name)), of[name])
+			f.add(join(path, fieldpath.FieldNameElement(name)), of[name])
 		}
 		return
 	}
-	t.fields = append(t.fields, field{path, content})
+	f.fields = append(f.fields, field{path, content})
 }
 
-func (t *Template) addAddons(path fieldpath.Path, addons []any) {
+func (f *Fields) addAddons(path fieldpath.Path, addons []any) {
 	for _, one := range addons {
 		addon, ok := one.(map[string]any)
 		if !ok {
 			continue
 		}
-		t.add(join(path, fieldpath.KeyElementByFields(fieldName, addon[fieldName])), addon)
+		f.add(join(path, fieldpath.KeyElementByFields(fieldName, addon[fieldName])), addon)
 	}
 }
 
@@ -104,41 +83,25 @@ func join(path fieldpath.Path, element fieldpath.PathElement) fieldpath.Path {
 	return append(slices.Clone(path), element)
 }
 
-// Comparison is what a Cluster has of a template.
-type Comparison struct {
-	// Outdated is whether the Cluster lacks a field that no other client has set, or has one that the template no longer
-	// has.
-	Outdated bool
-	// Unclaimed is whether the Fleet does not own a field that has the template's value. Applying it changes nothing but
-	// the ownership.
-	Unclaimed bool
-	// Overridden are the fields that another client has set to another value, as paths such as .spec.release.
-	Overridden []string
-	// Whole is whether all fields are overridden.
-	Whole bool
-	// Yielded is whether the Cluster lets the Fleet take a field from another client.
-	Yielded bool
-}
-
-// Compare compares the template with a Cluster. Conflicts are further fields of others, as the API server named them
-// when the template was applied.
-func (t *Template) Compare(cluster *v1alpha1.Cluster, manager string, conflicts []string) (Comparison, error) {
-	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&cluster.Spec)
+// compare compares the fields with an object. Conflicts are further fields of others, as the API server named them when
+// the fields were applied.
+func (f *Fields) compare(of object, manager string, conflicts []string) (Comparison, error) {
+	spec, err := of.content()
 	if err != nil {
-		return Comparison{}, fmt.Errorf("read the spec of Cluster %s: %w", cluster.Name, err)
+		return Comparison{}, fmt.Errorf("read the spec of %s: %w", of, err)
 	}
-	mine, others, err := owners(cluster.ManagedFields, manager)
+	mine, others, err := owners(of.GetManagedFields(), manager)
 	if err != nil {
-		return Comparison{}, fmt.Errorf("read the owners of the fields of Cluster %s: %w", cluster.Name, err)
+		return Comparison{}, fmt.Errorf("read the owners of the fields of %s: %w", of, err)
 	}
 	var c Comparison
-	for _, one := range t.fields {
+	for _, one := range f.fields {
 		live, found := lookUp(spec, one.path[1:])
 		switch {
 		case found && reflect.DeepEqual(live, one.value):
 			c.Unclaimed = c.Unclaimed || !mine.Has(one.path)
 		case others.Has(one.path) || slices.Contains(conflicts, one.path.String()):
-			if yields(cluster, one.path.String()) {
+			if yields(of.GetAnnotations(), one.path.String()) {
 				c.Outdated, c.Yielded = true, true
 				continue
 			}
@@ -147,14 +110,15 @@ func (t *Template) Compare(cluster *v1alpha1.Cluster, manager string, conflicts 
 			c.Outdated = true
 		}
 	}
-	c.Outdated = c.Outdated || !mine.Difference(t.set).Empty()
-	c.Whole = len(c.Overridden) == len(t.fields)
+	former := !mine.Difference(f.set).Empty()
+	c.Outdated = c.Outdated || former
+	c.Whole = len(c.Overridden) == len(f.fields) && !former
 	return c, nil
 }
 
-// yields reports whether a Cluster lets a Fleet take a field, or one that it is part of, from other field managers.
-func yields(cluster *v1alpha1.Cluster, path string) bool {
-	for one := range strings.SplitSeq(cluster.Annotations[v1alpha1.FleetOwnsAnnotation], ",") {
+// yields reports whether an object lets a Fleet take a field, or one that it is part of, from other field managers.
+func yields(annotations map[string]string, path string) bool {
+	for one := range strings.SplitSeq(annotations[v1alpha1.FleetOwnsAnnotation], ",") {
 		name := "." + strings.TrimSpace(one)
 		if name == ".*" || path == name || strings.HasPrefix(path, name+".") || strings.HasPrefix(path, name+"[") {
 			return true
@@ -224,10 +188,10 @@ func isItem(item any, element fieldpath.PathElement) bool {
 	return true
 }
 
-// Without returns the template as part of a Cluster's spec, without some fields.
-func (t *Template) Without(overridden []string) map[string]any {
-	spec := runtime.DeepCopyJSON(t.spec)
-	for _, one := range t.fields {
+// without returns the fields as part of an object's spec, without some.
+func (f *Fields) without(overridden []string) map[string]any {
+	spec := runtime.DeepCopyJSON(f.spec)
+	for _, one := range f.fields {
 		if slices.Contains(overridden, one.path.String()) {
 			remove(spec, one.path[1:])
 		}

@@ -10,7 +10,7 @@ import (
 // resolveAPIServer determines the configuration of the API servers. It refuses extra arguments that
 // fields of spec.api set, or that exclude them.
 func (c *Cluster) resolveAPIServer(problems *Problems) {
-	config, found := apiserver.New(&c.Spec.API, c.Issuer)
+	config, found := apiserver.New(&c.Spec.API, c.Issuer, c.Keys.Encryption)
 	for _, p := range found {
 		problems.add(p.Field, p.Remedy, "%s", p.Message)
 	}
@@ -25,4 +25,5 @@ func (c *Cluster) resolveAPIServer(problems *Problems) {
 	}
 	c.APIServer = config
 	c.checkAuditShipping(problems)
+	c.checkEncryption(problems)
 }

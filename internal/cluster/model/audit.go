@@ -1,9 +1,6 @@
 package model
 
-import (
-	"cmp"
-	"strings"
-)
+import "cmp"
 
 // AuditShipping is where slots ship the audit logs of their API servers.
 type AuditShipping struct {
@@ -42,8 +39,7 @@ func (c *Cluster) checkAuditShipping(problems *Problems) {
 	}
 	// S3 encrypts with keys of the bucket's region:
 	// https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
-	const regionOfARN = 3
-	if parts := strings.Split(to.KMSKeyARN, ":"); len(parts) > regionOfARN && parts[regionOfARN] != c.Region {
-		problems.add(at+"kmsKeyARN", "use a bucket and a key of the cluster's region", "the key is in %s, and the cluster in %s", parts[regionOfARN], c.Region)
+	if region := regionOfKey(to.KMSKeyARN); region != "" && region != c.Region {
+		problems.add(at+"kmsKeyARN", "use a bucket and a key of the cluster's region", "the key is in %s, and the cluster in %s", region, c.Region)
 	}
 }

@@ -168,17 +168,25 @@ type Subnet struct {
 type Slot struct {
 	// Index is its number, from 0.
 	Index int
-	// Zone is its availability zone.
+	// Zone is its availability zone: that of the spec, or the one of its etcd volume from which it
+	// cannot move there yet.
 	Zone string
+	// SpecZone is the zone that the spec gives it.
+	SpecZone string
 	// Subnet is the subnet of its instance.
 	Subnet Subnet
 	// EtcdName is the name of its etcd member.
 	EtcdName string
 	// EtcdDNS is the DNS name of that member in the private hosted zone.
 	EtcdDNS string
-	// EtcdVolumeGeneration counts how often the slot's etcd volume was lost and replaced by a blank
-	// one.
+	// EtcdVolumeGeneration counts how often the slot's etcd volume was replaced by a blank one,
+	// since it was lost or the slot moved to another zone.
 	EtcdVolumeGeneration int32
+	// EtcdVolumeZone is the zone of that volume.
+	EtcdVolumeZone string
+	// NextEtcdVolumeZone is the zone of a second volume, of the next generation, while the slot moves
+	// there or back; empty while it has one volume.
+	NextEtcdVolumeZone string
 	// StackName is the name of its stack.
 	StackName string
 	// Tags are the tags of its stack.

@@ -69,6 +69,9 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 			}
 		}
 	}
+	if e := s.API.Encryption; e != nil {
+		e.Resources = EncryptedResources(e)
+	}
 	if b := s.Backup.Bucket; b != nil {
 		b.Keep = cmp.Or(b.Keep, defaultBackupsKept)
 		if b.Interval == nil {

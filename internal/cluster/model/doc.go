@@ -14,6 +14,6 @@
 //   - A subnet's range depends on the VPC's range, the subnet's role and the letter of its zone, never on
 //     the other zones. Adding a zone renumbers nothing.
 //   - A resource is named after its zone or slot, never after its position in a list.
-//   - The order of the zones determines a slot's zone. The API rejects a change that would move a slot,
-//     since its etcd volume cannot move.
+//   - The order of the zones determines a slot's zone. A volume never changes its zone: a slot that
+//     moves has a second volume of its own name in the other zone, see moves.go.
 package model

@@ -42,6 +42,27 @@ func WantsEKSAddons(cluster *v1alpha1.Cluster) bool {
 	return UsesEKS(cluster) && len(cluster.Spec.ControlPlane.EKS.Addons) > 0
 }
 
+// HasAutoMode reports whether EKS Auto Mode is enabled.
+func HasAutoMode(of *v1alpha1.EKS) bool {
+	return of != nil && of.AutoMode != nil && of.AutoMode.State != v1alpha1.EKSAutoModeDisabled
+}
+
+// EKSLaunchesNodes reports whether EKS launches nodes for pods without an instance group.
+func EKSLaunchesNodes(of *v1alpha1.EKS) bool {
+	return HasAutoMode(of) && len(of.AutoMode.NodePools) > 0
+}
+
+// EKSAddonsBeforeNodes reports whether EKS installs its add-ons before a node is ready: EKS Auto Mode launches nodes
+// for their pods, and in a cluster that was created with it, nodes of instance groups need them.
+func EKSAddonsBeforeNodes(of *v1alpha1.EKS) bool {
+	return EKSLaunchesNodes(of) || lacksNetworkAddons(of)
+}
+
+// lacksNetworkAddons reports whether EKS has not installed network add-ons itself.
+func lacksNetworkAddons(of *v1alpha1.EKS) bool {
+	return of.AutoMode != nil && of.AutoMode.SelfManagedAddons != v1alpha1.EKSKeepSelfManagedAddons
+}
+
 // EKS returns the settings of a control plane that EKS runs, nil for one of slots.
 func (c *Cluster) EKS() *v1alpha1.EKS { return c.Spec.ControlPlane.EKS }
 
@@ -58,6 +79,10 @@ func MinorVersion(version string) string {
 func fillEKS(cp *v1alpha1.ControlPlane) {
 	*cp = v1alpha1.ControlPlane{EKS: cp.EKS}
 	cp.EKS.Support = cmp.Or(cp.EKS.Support, v1alpha1.EKSStandard)
+	if auto := cp.EKS.AutoMode; auto != nil {
+		auto.State = cmp.Or(auto.State, v1alpha1.EKSAutoModeEnabled)
+		auto.SelfManagedAddons = cmp.Or(auto.SelfManagedAddons, v1alpha1.EKSNoSelfManagedAddons)
+	}
 }
 
 // inapplicable is a field that has no effect with EKS, and whether it is set.
@@ -82,6 +107,7 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 		{"spec.backup", !equality.Semantic.DeepEqual(spec.Backup, v1alpha1.EtcdBackup{})},
 		{"spec.api.extraNames", len(spec.API.ExtraNames) > 0},
 		{"spec.api.audit", spec.API.Audit != nil},
+		{"spec.api.encryption", spec.API.Encryption != nil},
 		{"spec.api.podSecurity", spec.API.PodSecurity != nil},
 		{"spec.api.authentication", spec.API.Authentication != nil},
 		{"spec.controlPlane.zones", len(cp.Zones) > 0},
@@ -115,14 +141,14 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 	}
 }
 
-// eksAgent is the add-on that gives pods the credentials of their roles:
+// eksAgent is the add-on that gives pods the credentials of their roles. EKS Auto Mode has it built in.
 // https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html
 const eksAgent = "eks-pod-identity-agent"
 
 // checkEKSAddons checks that add-ons have valid values, and that the one for the roles of pods is there if any has one.
 func checkEKSAddons(problems *Problems, of *v1alpha1.EKS) {
 	hasAgent := slices.ContainsFunc(of.Addons, func(a v1alpha1.EKSAddon) bool { return a.Name == eksAgent })
-	if len(of.PodIdentities) > 0 && !hasAgent {
+	if len(of.PodIdentities) > 0 && !hasAgent && !HasAutoMode(of) {
 		problems.add("spec.controlPlane.eks.addons", "add "+eksAgent, "podIdentities need the agent that gives pods their credentials")
 	}
 	for i, addon := range of.Addons {
@@ -132,6 +158,24 @@ func checkEKSAddons(problems *Problems, of *v1alpha1.EKS) {
 		var values map[string]any
 		if err := json.Unmarshal(addon.Values.Raw, &values); err != nil || values == nil {
 			problems.add(fmt.Sprintf("spec.controlPlane.eks.addons[%d].values", i), "write an object", "the values are not an object")
+		}
+	}
+}
+
+// EKSNetworkAddons are the add-ons without which no node of an instance group becomes ready. EKS installs them itself in
+// clusters that are created without Auto Mode. eksctl asks for all of them, too:
+// https://github.com/eksctl-io/eksctl/blob/99984adb6164ece593c0728523b7f497ea61d60e/pkg/actions/addon/addon_helper.go#L27
+var EKSNetworkAddons = []string{"vpc-cni", "kube-proxy", "coredns"}
+
+// checkEKSNodes checks that nodes of instance groups have the network add-ons that they need.
+func (c *Cluster) checkEKSNodes(problems *Problems) {
+	if !lacksNetworkAddons(c.EKS()) {
+		return
+	}
+	for _, name := range EKSNetworkAddons {
+		if !slices.ContainsFunc(c.EKS().Addons, func(a v1alpha1.EKSAddon) bool { return a.Name == name }) {
+			problems.add("spec.cluster", "add "+name+" to spec.controlPlane.eks.addons of the Cluster",
+				"nodes of instance groups need the add-on %s, which EKS has not installed, since the cluster was created with Auto Mode", name)
 		}
 	}
 }

@@ -51,6 +51,38 @@ func TestEKSHasNoSlots(t *testing.T) {
 	}
 }
 
+// Nodes of Auto Mode have the agent of Pod Identity built in.
+func TestAutoModeNeedsNoAgent(t *testing.T) {
+	const identities = `podIdentities: [{namespace: a, serviceAccount: b, role: "arn:aws:iam::123456789012:role/c"}]`
+	for with, valid := range map[string]bool{
+		"": false, "autoMode: {nodePools: []}, ": true, "autoMode: {nodePools: [system], state: Disabled}, ": false,
+	} {
+		if _, err := resolveEKS(t, "spec: {controlPlane: {eks: {"+with+identities+"}}}"); (err == nil) != valid {
+			t.Errorf("with %q: %v", with, err)
+		}
+	}
+}
+
+// EKS installs no network add-ons in a cluster that is created with Auto Mode, but nodes of groups need them.
+func TestGroupsBesideAutoModeNeedNetworkAddons(t *testing.T) {
+	for with, missing := range map[string]string{
+		"{}": "", "{autoMode: {nodePools: [system], selfManagedAddons: Kept}}": "",
+		"{autoMode: {nodePools: [system]}}":                                                                 "add-on vpc-cni",
+		"{autoMode: {nodePools: [system]}, addons: [{name: vpc-cni}, {name: kube-proxy}]}":                  "add-on coredns",
+		"{autoMode: {nodePools: [], state: Disabled}, addons: [{name: vpc-cni}, {name: coredns}]}":          "add-on kube-proxy",
+		"{autoMode: {nodePools: [system]}, addons: [{name: vpc-cni}, {name: kube-proxy}, {name: coredns}]}": "",
+	} {
+		c, err := resolveEKS(t, "spec: {controlPlane: {eks: "+with+"}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, ""))
+		if missing == "" && err != nil || missing != "" && (err == nil || !strings.Contains(err.Error(), missing)) {
+			t.Errorf("with %s: %v, want %q", with, err, missing)
+		}
+	}
+}
+
 // What has no effect with EKS is refused, with the field's name.
 func TestEKSRefusals(t *testing.T) {
 	for name, one := range map[string]struct{ with, says string }{
@@ -61,6 +93,7 @@ func TestEKSRefusals(t *testing.T) {
 		"an issuer":        {"spec: {serviceAccountIssuer: {}}", "spec.serviceAccountIssuer: EKS runs"},
 		"rotations":        {`spec: {certificates: {rotate: "1"}}`, "spec.certificates: EKS runs"},
 		"backups":          {"spec: {backup: {bucket: {}}}", "spec.backup: EKS runs"},
+		"encryption":       {"spec: {api: {encryption: {}}}", "spec.api.encryption: EKS runs"},
 		"an audit policy":  {"spec: {api: {audit: {}}}", "spec.api.audit: EKS runs"},
 		"zones of slots":   {"spec: {controlPlane: {zones: [eu-central-1a]}}", "spec.controlPlane.zones: EKS runs"},
 		"a volume of etcd": {"spec: {controlPlane: {etcdVolume: {sizeGiB: 30}}}", "spec.controlPlane.etcdVolume: EKS runs"},

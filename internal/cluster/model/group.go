@@ -34,8 +34,10 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	r.resolveSubnets(&problems, c)
 	r.checkPlacement(&problems)
 	r.checkCapacity(&problems, c)
+	r.resolveManager(&problems, c)
 	if c.EKS() != nil {
 		r.checkEKSGroup(&problems, &g.Spec)
+		c.checkEKSNodes(&problems)
 	} else {
 		r.Image = c.image(&problems, "spec.image", r.Spec.Architecture, r.Spec.Image)
 		c.checkBootable(&problems, "spec.cluster", r.Spec.Architecture)
@@ -46,6 +48,7 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	checkDynamic(&problems, &g.Spec)
 	checkLabels(&problems, "spec.labels", r.Spec.Labels)
 	checkTaints(&problems, "spec.taints", r.Spec.Taints)
+	r.checkKubeletServing(&problems, c)
 	r.resolveNodeSetup(&problems, c)
 	r.resolveRolling(&problems)
 	r.resolveTags(c)

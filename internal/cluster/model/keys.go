@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/apiserver"
 )
 
 // Keys says which of the certificate authorities (CAs) and keys in the bucket a cluster's instances use. The zero
@@ -15,6 +16,22 @@ type Keys struct {
 	Next string
 	// Stage is the stage of the rotation, empty without one.
 	Stage v1alpha1.RotationStage
+	// Encryption is the stage of spec.api.encryption in a cluster that was created without it, empty for others.
+	Encryption v1alpha1.EncryptionStage
+}
+
+// SetKeys sets which CAs and keys slots use, and what their API servers do in the stage of spec.api.encryption.
+func (c *Cluster) SetKeys(keys Keys) {
+	c.Keys = keys
+	if c.Spec.API.Encryption != nil && keys.Encryption != "" {
+		c.APIServer, _ = apiserver.New(&c.Spec.API, c.Issuer, keys.Encryption) // Resolve has reported the problems.
+	}
+}
+
+// CAs returns the value without what does not concern certificates.
+func (k Keys) CAs() Keys {
+	k.Encryption = ""
+	return k
 }
 
 // Folders below the folder of the next CAs: the files of the stages that trust both the current and the next CAs,
@@ -69,7 +86,11 @@ func (k Keys) String() string {
 	if k == (Keys{}) {
 		return ""
 	}
-	return strings.Join([]string{k.Folder, k.Next, string(k.Stage)}, " ")
+	parts := []string{k.Folder, k.Next, string(k.Stage)}
+	if k.Encryption != "" {
+		parts = append(parts, string(k.Encryption))
+	}
+	return strings.Join(parts, " ")
 }
 
 // RotationNeedsOperator is why spec.certificates.rotate is refused for a cluster that no operator manages.

@@ -265,22 +265,18 @@ func EtcdToken(cluster, snapshot string) string {
 	return cluster + "-" + snapshot
 }
 
-// EtcdVolumeGeneration returns how often a slot's etcd volume was lost since the cluster was
-// restored from the snapshot, or created.
+// EtcdVolumeGeneration returns how often a slot's etcd volume was replaced by a blank one since the
+// cluster was restored from the snapshot, or created.
 func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int) int32 {
-	if status == nil {
-		return 0
-	}
-	for _, volume := range status.Volumes {
-		if int(volume.Slot) == slot && volume.Snapshot == snapshot {
-			return volume.Generation
-		}
-	}
-	return 0
+	return EtcdVolumeOf(status, snapshot, slot).Generation
 }
 
+// OutputNextEtcdVolume returns the output that holds the ID of the volume of the next generation,
+// while a slot moves to another zone.
+func OutputNextEtcdVolume(slot int) string { return OutputEtcdVolume(slot) + "Next" }
+
 // OutputEtcdGeneration returns the output with the generation of a slot's etcd volume, see
-// [EtcdGeneration]. A volume that was never lost has no such output.
+// [EtcdGeneration]. A volume that replaced no other has no such output.
 func OutputEtcdGeneration(slot int) string { return OutputEtcdVolume(slot) + "Generation" }
 
 // EtcdGeneration encodes the generation of a slot's etcd volume, and the snapshot from which it is

@@ -106,6 +106,22 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.api.audit.ship.kmsKeyARN: the key is in eu-west-1, and the cluster in eu-central-1; use a bucket and a key of the cluster's region`,
 		},
 		{
+			"a key of another region for Secrets", newVPC,
+			`spec: {api: {encryption: {kmsKeyARN: "arn:aws:kms:eu-west-1:123456789012:key/1"}}}`,
+			`spec.api.encryption.kmsKeyARN: the key is in eu-west-1, and the cluster in eu-central-1; ` +
+				`use a key of the cluster's region, or leave it out for the cluster's own key`,
+		},
+		{
+			"a resource that cannot be encrypted", newVPC, `spec: {api: {encryption: {resources: [secrets, events.events.k8s.io]}}}`,
+			`spec.api.encryption.resources: '*.events.k8s.io' objects are stored using the 'events' API group in etcd. ` +
+				`Use 'events' instead in the config file; correct it`,
+		},
+		{
+			"a configuration of one's own beside the field", newVPC,
+			`spec: {api: {encryption: {}}, controlPlane: {extraArgs: {apiServer: {encryption-provider-config: /etc/a.yaml}}}}`,
+			`spec.controlPlane.extraArgs.apiServer.encryption-provider-config: spec.api sets the argument; leave it out`,
+		},
+		{
 			"a relative path of a file", newVPC, `spec: {nodes: {files: [{path: etc/motd}]}}`,
 			`spec.nodes.files[0].path: "etc/motd" is not a valid path; write an absolute path of letters, digits and ._@:+,=~-, without . and .., for example /etc/motd`,
 		},
@@ -289,6 +305,14 @@ func TestProblemsOfClusters(t *testing.T) {
 			`spec.addons[0]: release v1.36.3 has no addon mine to disable; leave it out of spec.addons`,
 		},
 		{
+			"an addon whose role no service account could take", newVPC, `spec: {release: v1.36.4, addons: [{name: aws-load-balancer-controller}]}`,
+			`spec.addons[0]: addon aws-load-balancer-controller needs an IAM role, and the cluster has none for it; set spec.serviceAccountIssuer`,
+		},
+		{
+			"an addon without a zone for its records", newVPC, `spec: {release: v1.36.4, serviceAccountIssuer: {}, addons: [{name: external-dns}]}`,
+			`spec.addons[0]: addon external-dns needs an IAM role, and the cluster has none for it; set spec.iam.hostedZones`,
+		},
+		{
 			"an addon twice", newVPC, `spec: {addons: [{name: cilium}, {name: cilium}]}`,
 			`spec.addons[1].name: addon cilium is named twice; name it once`,
 		},
@@ -381,6 +405,11 @@ func TestProblemsOfGroups(t *testing.T) {
 		{
 			"of another cluster", c, `spec: {cluster: other}`,
 			`spec.cluster: the group belongs to cluster default/other, not default/demo; name a Cluster of the same namespace`,
+		},
+		{
+			"nodes of a group of Karpenter", c, `spec: {manager: Karpenter, minSize: 1}`,
+			`spec.manager: slots of resource set 1.1.0 do not let instances of Karpenter join; change spec.release of the Cluster first; ` +
+				`spec.minSize: Karpenter creates the nodes of this group; set minSize to 0, and leave out replicas`,
 		},
 		{
 			"more at least than at most", c, `spec: {minSize: 4}`,

@@ -33,7 +33,7 @@ func Resolve(in Input) (*Cluster, error) {
 	} else {
 		c.resolveMachines(&problems, in)
 	}
-	c.checkAddons(&problems)
+	c.checkAddons(&problems, in.Release)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
 	checkDynamic(&problems, &in.Cluster.Spec)
 	checkNumberOfTags(&problems, "spec.tags", c.Tags)
@@ -45,12 +45,13 @@ func Resolve(in Input) (*Cluster, error) {
 
 // resolveMachines resolves the slots and what their instances and others run.
 func (c *Cluster) resolveMachines(problems *Problems, in Input) {
-	c.resolveSlots(problems, LeavingSlots(in.Cluster))
+	c.resolveSlots(problems, LeavingSlots(in.Cluster), in.Cluster.Status.Etcd)
 	c.remember(&in.Cluster.Status, in.IssuerInBucket)
 	c.resolveImages(problems)
 	c.checkBootable(problems, "spec.release", c.ControlPlaneArchitecture)
 	c.checkControlPlane(problems)
 	c.resolveAPIServer(problems)
+	c.checkKubeletServing(problems)
 	c.resolveNodeSetup(problems)
 }
 
@@ -123,6 +124,7 @@ func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 	if c.EKS() != nil {
 		c.Release.Spec.Addons = nil // They are for a control plane of slots.
 	}
+	c.Release.Spec.Addons = release.LeaveOut(c.Release.Spec.Addons, c.Spec.Addons)
 	facts := release.Facts{Cluster: c.Name, Region: c.Region, PodCIDR: c.Spec.Network.PodCIDR, ServiceCIDR: c.Spec.Network.ServiceCIDR}
 	if err := release.FillAddons(c.Release.Spec.Addons, facts); err != nil {
 		problems.add("spec.release", "name another release", "release %s: %v", r.Name, err)
@@ -150,14 +152,9 @@ func (c *Cluster) resolveNames(alone bool) {
 	c.Tags[TagOperator] = c.Operator
 }
 
-// remember copies facts from the status that the spec lacks: what happened to etcd's volumes, and
-// where the issuer's documents have been since before they had a separate bucket.
+// remember copies facts from the status that the spec lacks: the program that restored etcd's volumes,
+// and where the issuer's documents have been since before they had a separate bucket.
 func (c *Cluster) remember(status *v1alpha1.ClusterStatus, issuerInBucket bool) {
-	for _, slots := range [][]Slot{c.Slots, c.Leaving} {
-		for i := range slots {
-			slots[i].EtcdVolumeGeneration = EtcdVolumeGeneration(status.Etcd, c.Spec.ControlPlane.RestoreSnapshot, slots[i].Index)
-		}
-	}
 	if status.Etcd != nil && c.Spec.ControlPlane.RestoreSnapshot != "" {
 		c.RestoreProgram = status.Etcd.RestoreProgram
 	}
@@ -188,7 +185,7 @@ func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
 
 // resolveSlots determines the zone and subnet of each slot: the zones of the control plane, or
 // those of the network, in turn.
-func (c *Cluster) resolveSlots(problems *Problems, leaving []int) {
+func (c *Cluster) resolveSlots(problems *Problems, leaving []int, etcd *v1alpha1.EtcdStatus) {
 	zones := c.Spec.ControlPlane.Zones
 	if len(zones) == 0 {
 		zones = c.Zones()
@@ -211,23 +208,29 @@ func (c *Cluster) resolveSlots(problems *Problems, leaving []int) {
 		return // reported for the network
 	}
 	for i := range int(min(c.Spec.ControlPlane.Replicas, MostSlots)) {
-		c.Slots = append(c.Slots, c.slot(i, zones, labels))
+		c.Slots = append(c.Slots, c.slot(problems, i, zones, labels, etcd))
 	}
 	for _, i := range leaving {
-		c.Leaving = append(c.Leaving, c.slot(i, zones, labels))
+		c.Leaving = append(c.Leaving, c.slot(problems, i, zones, labels, etcd))
 	}
 }
 
 // slot returns a slot. Those beyond the third share the first three zones again, so that another zone
 // of the network moves none.
-func (c *Cluster) slot(i int, zones []string, labels map[string]string) Slot {
-	zone, subnets := zones[i%min(len(zones), defaultSlots)], c.NodeSubnets()
-	n := slices.IndexFunc(subnets, func(s Subnet) bool { return s.Zone == zone })
+func (c *Cluster) slot(problems *Problems, i int, zones []string, labels map[string]string, etcd *v1alpha1.EtcdStatus) Slot {
 	slot := Slot{
-		Index: i, Zone: zone, Subnet: subnets[n],
+		Index: i, SpecZone: zones[i%min(len(zones), defaultSlots)],
 		EtcdName: EtcdName(i), EtcdDNS: EtcdName(i) + "." + c.ZoneName,
 		StackName: SlotStackName(c.Name, i),
 		Tags:      maps.Clone(c.Tags), Labels: maps.Clone(labels),
+	}
+	slot.placeVolumes(EtcdVolumeOf(etcd, c.Spec.ControlPlane.RestoreSnapshot, i))
+	subnets := c.NodeSubnets()
+	if n := slices.IndexFunc(subnets, func(s Subnet) bool { return s.Zone == slot.Zone }); n >= 0 {
+		slot.Subnet = subnets[n]
+	} else {
+		problems.add("spec.network", "keep a subnet for nodes in that zone until the slot has moved",
+			"slot %d is in zone %s, which has no %s subnet", i, slot.Zone, strings.ToLower(string(c.NodeRole)))
 	}
 	slot.Tags[TagRole], slot.Tags[TagSlot] = RoleControlPlane, strconv.Itoa(i)
 	slot.DiskTags = slot.Tags
@@ -335,15 +338,55 @@ func (c *Cluster) checkControlPlane(problems *Problems) {
 // of that name, or the cluster disables it.
 var KubeadmAddons = []string{"coredns", "kube-proxy"}
 
-// checkAddons checks that addons that are not in the release have a chart.
-func (c *Cluster) checkAddons(problems *Problems) {
+// HasAddonRole reports whether the base stack has an IAM role for the service account of an addon.
+func (c *Cluster) HasAddonRole(addon string) bool {
+	if !c.Features.AddonRoles || c.Issuer == "" {
+		return false
+	}
+	switch addon {
+	case release.AddonEBSCSIDriver:
+		return true
+	case release.AddonLoadBalancerController:
+		return c.usesAddon(addon)
+	case release.AddonExternalDNS, release.AddonCertManager:
+		return c.usesAddon(addon) && len(c.Spec.IAM.HostedZones) > 0
+	}
+	return false
+}
+
+// usesAddon reports whether the cluster uses an addon of the release.
+func (c *Cluster) usesAddon(name string) bool {
+	return slices.ContainsFunc(c.Release.Spec.Addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == name })
+}
+
+// checkAddonRole checks that an addon of the release that needs an IAM role has one.
+func (c *Cluster) checkAddonRole(problems *Problems, field string, addon *v1alpha1.ReleaseAddon) {
+	if !release.NeedsRole(addon) || c.HasAddonRole(addon.Name) {
+		return
+	}
+	remedy := "set spec.serviceAccountIssuer"
+	switch {
+	case !c.Features.AddonRoles:
+		remedy = "name a release with resource set 1.2.0, or give a chart and values of your own"
+	case c.Issuer != "":
+		remedy = "set spec.iam.hostedZones"
+	}
+	problems.add(field, remedy, "addon %s needs an IAM role, and the cluster has none for it", addon.Name)
+}
+
+// checkAddons checks that addons that are not in the release have a chart, and that those of the release have the roles
+// they need.
+func (c *Cluster) checkAddons(problems *Problems, of *v1alpha1.Release) {
 	for i, a := range c.Spec.Addons {
 		field := fmt.Sprintf("spec.addons[%d]", i)
 		if slices.ContainsFunc(c.Spec.Addons[:i], func(o v1alpha1.Addon) bool { return o.Name == a.Name }) {
 			problems.add(field+".name", "name it once", "addon %s is named twice", a.Name)
 		}
-		if c.Release.Name == "" ||
-			slices.ContainsFunc(c.Release.Spec.Addons, func(o v1alpha1.ReleaseAddon) bool { return o.Name == a.Name }) {
+		named := func(o v1alpha1.ReleaseAddon) bool { return o.Name == a.Name }
+		if used := slices.IndexFunc(c.Release.Spec.Addons, named); used >= 0 && !a.Disabled {
+			c.checkAddonRole(problems, field, &c.Release.Spec.Addons[used])
+		}
+		if of == nil || c.EKS() == nil && slices.ContainsFunc(of.Spec.Addons, named) {
 			continue
 		}
 		switch {

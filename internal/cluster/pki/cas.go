@@ -34,6 +34,8 @@ type CAs struct {
 	rotated string
 	// rotation is the rotation in progress, nil if there is none.
 	rotation *rotation
+	// encryption is the state of spec.api.encryption.
+	encryption Encryption
 }
 
 // set is a complete set of CAs and keys.

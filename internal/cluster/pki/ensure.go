@@ -67,7 +67,13 @@ func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, clus
 			return nil, err
 		}
 	}
-	return parseSecrets(clock, cluster, found)
+	cas, err := parseSecrets(clock, cluster, found)
+	if err != nil || !isPlain(cluster, found[SuffixCA]) {
+		return cas, err
+	}
+	cas.encryption = Encryption{Stage: v1alpha1.EncryptionPlain}
+	cas.encryption.set(found[SuffixCA])
+	return cas, update(ctx, c, found[SuffixCA])
 }
 
 // Read returns the CAs in a cluster's Secrets, wherever these are stored. It creates and changes
@@ -95,12 +101,22 @@ func (a *CAs) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
 	var secrets []*corev1.Secret
 	for _, suffix := range suffixes {
 		secret := newSecret(cluster, suffix, a.secretData(suffix))
-		if suffix == SuffixCA && requested(cluster) != "" {
-			secret.Data[keyRotated] = []byte(requested(cluster)) // New CAs need no rotation.
+		if suffix == SuffixCA {
+			initialize(cluster, secret)
 		}
 		secrets = append(secrets, secret)
 	}
 	return secrets
+}
+
+// initialize adds what the Secret with the CA of a new cluster says beside the CA.
+func initialize(cluster *v1alpha1.Cluster, secret *corev1.Secret) {
+	if requested(cluster) != "" {
+		secret.Data[keyRotated] = []byte(requested(cluster)) // New CAs need no rotation.
+	}
+	if isPlain(cluster, secret) {
+		Encryption{Stage: v1alpha1.EncryptionPlain}.set(secret)
+	}
 }
 
 // requested returns the request for a rotation in the Cluster's spec.
@@ -203,6 +219,9 @@ func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, clu
 	if err != nil {
 		return nil, err
 	}
+	if cluster.Spec.API.Encryption == nil {
+		made.encryption.Stage = v1alpha1.EncryptionPlain
+	}
 	for _, secret := range made.Secrets(cluster) {
 		switch err := c.Create(ctx, secret); {
 		case apierrors.IsAlreadyExists(err):
@@ -226,8 +245,8 @@ func makeMissing(
 			continue
 		}
 		secret := newSecret(cluster, suffix, made.secretData(suffix))
-		if suffix == SuffixCA && requested(cluster) != "" {
-			secret.Data[keyRotated] = []byte(requested(cluster))
+		if suffix == SuffixCA {
+			initialize(cluster, secret)
 		}
 		err := c.Create(ctx, secret)
 		if apierrors.IsAlreadyExists(err) {
@@ -285,6 +304,10 @@ func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map
 	}
 	data := found[SuffixCA].Data
 	cas.rotated = string(data[keyRotated])
+	var err error
+	if cas.encryption, err = parseEncryption(data); err != nil {
+		return nil, broken(cluster, SuffixCA, err)
+	}
 	if origin := data[keyOrigin]; len(origin) > 0 {
 		if _, err := parseCertificate(origin, keyOrigin); err != nil {
 			return nil, broken(cluster, SuffixCA, err)
@@ -294,7 +317,6 @@ func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map
 	if !isRotating(found[SuffixCA]) {
 		return cas, nil
 	}
-	var err error
 	if cas.rotation, err = parseRotation(clock, string(data[keyRotation]), found[SuffixRotation].Data); err != nil {
 		return nil, broken(cluster, SuffixRotation, err)
 	}

@@ -52,7 +52,7 @@ func (a *CAs) Rotation() Rotation {
 
 // Keys returns which files in the bucket instances use.
 func (a *CAs) Keys() model.Keys {
-	keys := model.Keys{Stage: a.stage()}
+	keys := model.Keys{Stage: a.stage(), Encryption: a.encryption.Stage}
 	if a.origin != nil {
 		keys.Folder = folderOf(a.cluster)
 	}

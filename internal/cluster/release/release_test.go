@@ -138,9 +138,91 @@ func TestAddonsOfAClusterLeaveTheReleaseAsItIs(t *testing.T) {
 	}
 }
 
+// A cluster gets an optional addon of the release if it names it, and names no chart of its own.
+func TestOptionalAddonsAreThoseThatAClusterNames(t *testing.T) {
+	one := builtin(t)["v1.36.4"]
+	optional := func(own ...v1alpha1.Addon) (names []string) {
+		cluster := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Region: "eu-central-1", Addons: own}}
+		cluster.Name = "demo"
+		addons, err := release.Addons(one, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range addons {
+			if a.Optional {
+				names = append(names, a.Name)
+			}
+		}
+		return names
+	}
+	manager := v1alpha1.Addon{Name: release.AddonCertManager}
+	disabled, another := manager, manager
+	disabled.Disabled = true
+	another.Chart, another.Version = "oci://registry.example.com/cert-manager", "1.0.0"
+	for name, c := range map[string]struct{ got, want []string }{
+		"none":          {optional(), nil},
+		"named":         {optional(manager), []string{release.AddonCertManager}},
+		"disabled":      {optional(disabled), nil},
+		"another chart": {optional(another), nil},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %q, want %q", name, c.got, c.want)
+		}
+	}
+}
+
+// An item of a list is there once for each hosted zone.
+func TestValuesNameEachHostedZone(t *testing.T) {
+	addons := []v1alpha1.ReleaseAddon{{Name: "dns", Values: &runtime.RawExtension{Raw: []byte(`{"args":["-a","-zone=$(HOSTED_ZONE)","-b=$(CLUSTER)"]}`)}}}
+	for _, c := range []struct {
+		zones []string
+		want  string
+	}{
+		{nil, `{"args":["-a","-b=demo"]}`},
+		{[]string{"Z1", "Z2"}, `{"args":["-a","-zone=Z1","-zone=Z2","-b=demo"]}`},
+	} {
+		filled := []v1alpha1.ReleaseAddon{*addons[0].DeepCopy()}
+		if err := release.FillAddons(filled, release.Facts{Cluster: "demo", HostedZones: c.zones}); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(filled[0].Values.Raw); got != c.want {
+			t.Errorf("with the zones %q the values are %s, want %s", c.zones, got, c.want)
+		}
+	}
+}
+
+// An addon that cannot work without an IAM role is not installed before the base stack has the role.
+func TestAddonWithoutItsRoleIsAnError(t *testing.T) {
+	one := builtin(t)["v1.36.4"]
+	cluster := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{
+		Region: "eu-central-1", Addons: []v1alpha1.Addon{{Name: release.AddonLoadBalancerController}},
+	}}
+	cluster.Name = "demo"
+	if _, err := release.Addons(one, cluster); err == nil || !strings.Contains(err.Error(), "addon aws-load-balancer-controller needs an IAM role") {
+		t.Errorf("the error is %v", err)
+	}
+	cluster.Status.Outputs = map[string]string{
+		"VPC": "vpc-0123456789abcdef0", release.AddonRoles[release.AddonLoadBalancerController]: "arn:aws:iam::123456789012:role/demo-L",
+	}
+	addons, err := release.Addons(one, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == release.AddonLoadBalancerController })
+	for _, part := range []string{`"AWS_ROLE_ARN":"arn:aws:iam::123456789012:role/demo-L"`, `"vpcId":"vpc-0123456789abcdef0"`, `"clusterName":"demo"`} {
+		if values := string(addons[i].Values.Raw); !strings.Contains(values, part) {
+			t.Errorf("the values have no %s: %s", part, values)
+		}
+	}
+}
+
 func TestBuiltinAddonsHaveValuesThatCanBeFilled(t *testing.T) {
 	for name, one := range builtin(t) {
-		if err := release.FillAddons(one.Spec.Addons, release.Facts{Cluster: "demo", Region: "eu-central-1"}); err != nil {
+		facts := release.Facts{Cluster: "demo", Region: "eu-central-1", VPC: "vpc-0123456789abcdef0", Roles: map[string]string{}}
+		for addon := range release.AddonRoles {
+			facts.Roles[addon] = "arn:aws:iam::123456789012:role/demo-" + addon
+		}
+		if err := release.FillAddons(one.Spec.Addons, facts); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		data, err := json.Marshal(one.Spec.Addons)

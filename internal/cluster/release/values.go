@@ -18,40 +18,94 @@ type Facts struct {
 	Cluster string
 	// Region takes the place of $(REGION).
 	Region string
+	// VPC takes the place of $(VPC): the ID of the VPC, empty until it exists.
+	VPC string
 	// PodCIDR takes the place of $(POD_CIDR).
 	PodCIDR string
 	// ServiceCIDR takes the place of $(SERVICE_CIDR).
 	ServiceCIDR string
+	// HostedZones are the IDs of the Route 53 zones whose records addons may change. An item of a list with $(HOSTED_ZONE)
+	// is there once for each of them.
+	HostedZones []string
 	// Roles are the ARNs of the IAM roles of addons' service accounts, by the addon's name. An
 	// addon's takes the place of $(ROLE_ARN) in its values.
 	Roles map[string]string
 }
 
-// AddonRoles are the outputs of the base stack that hold the IAM role of an addon's service
-// account, by the addon's name. See templates/addons.yaml of package render.
-var AddonRoles = map[string]string{"aws-ebs-csi-driver": "EBSCSIRole"}
+// The addons for which the operator creates an IAM role.
+const (
+	AddonEBSCSIDriver           = "aws-ebs-csi-driver"
+	AddonLoadBalancerController = "aws-load-balancer-controller"
+	AddonExternalDNS            = "external-dns"
+	AddonCertManager            = "cert-manager"
+)
 
-// Addons returns a copy of the release's addons with the facts of a cluster in their values. It
-// returns an error for values that are no object. A control plane that EKS runs has none of them.
+// AddonRoles are the outputs of the base stack that hold the IAM role of an addon's service
+// account, by the addon's name. The templates addon*.yaml of package render have the roles.
+var AddonRoles = map[string]string{
+	AddonEBSCSIDriver:           "EBSCSIRole",
+	AddonLoadBalancerController: "LoadBalancerControllerRole",
+	AddonExternalDNS:            "ExternalDNSRole",
+	AddonCertManager:            "CertManagerRole",
+}
+
+// outputVPC is the output of the base stack that holds the ID of the VPC.
+const outputVPC = "VPC"
+
+// Outputs identifies the outputs of a cluster's base stack that the values of addons may contain.
+func Outputs(c *v1alpha1.Cluster) string {
+	parts := []string{c.Status.Outputs[outputVPC]}
+	for _, addon := range slices.Sorted(maps.Keys(AddonRoles)) {
+		parts = append(parts, c.Status.Outputs[AddonRoles[addon]])
+	}
+	return strings.Join(parts, " ")
+}
+
+// LeaveOut returns the release's addons without the optional ones that a cluster does not use: those that it does not
+// name, disables, or replaces with another chart.
+func LeaveOut(addons []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) []v1alpha1.ReleaseAddon {
+	return slices.DeleteFunc(addons, func(a v1alpha1.ReleaseAddon) bool {
+		return a.Optional && !slices.ContainsFunc(own, func(o v1alpha1.Addon) bool {
+			return o.Name == a.Name && !o.Disabled && o.Chart == ""
+		})
+	})
+}
+
+// NeedsRole reports whether an addon cannot be installed, since the cluster has no IAM role for its service account. It is
+// for addons that [FillAddons] has filled.
+func NeedsRole(addon *v1alpha1.ReleaseAddon) bool { return addon.WithRole != nil }
+
+// Addons returns a copy of the release's addons that a cluster uses, with the facts of the cluster in their values. It
+// returns an error for values that are no object, and for an addon that lacks its IAM role. A control plane that EKS runs
+// has none of them.
 func Addons(r *v1alpha1.Release, c *v1alpha1.Cluster) ([]v1alpha1.ReleaseAddon, error) {
 	if c.Spec.ControlPlane.EKS != nil {
 		return nil, nil
 	}
-	addons := r.DeepCopy().Spec.Addons
+	addons := LeaveOut(r.DeepCopy().Spec.Addons, c.Spec.Addons)
 	n := &c.Spec.Network
-	facts := Facts{Cluster: c.Name, Region: c.Spec.Region, PodCIDR: n.PodCIDR, ServiceCIDR: n.ServiceCIDR, Roles: map[string]string{}}
+	facts := Facts{
+		Cluster: c.Name, Region: c.Spec.Region, VPC: c.Status.Outputs[outputVPC],
+		PodCIDR: n.PodCIDR, ServiceCIDR: n.ServiceCIDR, HostedZones: c.Spec.IAM.HostedZones, Roles: map[string]string{},
+	}
 	for addon, output := range AddonRoles {
 		facts.Roles[addon] = c.Status.Outputs[output]
 	}
 	if err := FillAddons(addons, facts); err != nil {
 		return nil, err
 	}
+	if err := verifyKubelets(addons, c); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(addons, func(a v1alpha1.ReleaseAddon) bool { return NeedsRole(&a) }); i >= 0 {
+		return nil, fmt.Errorf("addon %s needs an IAM role for its service account, and the cluster's base stack has none", addons[i].Name)
+	}
 	return addons, nil
 }
 
 // FillAddons adds to each of the release's addons the values for clusters with or without a role
 // for it, and replaces the references to facts in its values, in place. It returns an error for
-// values that are no object.
+// values that are no object. An addon that [NeedsRole] has no role, and cannot do without.
 func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
 	for i := range addons {
 		a := &addons[i]
@@ -60,15 +114,18 @@ func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
 		if role != "" {
 			variant = a.WithRole
 		}
-		a.WithRole, a.WithoutRole = nil, nil
+		if role != "" || a.WithoutRole != nil {
+			a.WithRole = nil
+		}
+		a.WithoutRole = nil
 		if variant != nil {
 			a.Patches = slices.Concat(a.Patches, variant.Patches)
 		} else {
 			variant = &v1alpha1.AddonVariant{}
 		}
-		replacer := strings.NewReplacer("$(CLUSTER)", facts.Cluster, "$(REGION)", facts.Region,
+		replacer := strings.NewReplacer("$(CLUSTER)", facts.Cluster, "$(REGION)", facts.Region, "$(VPC)", facts.VPC,
 			"$(POD_CIDR)", facts.PodCIDR, "$(SERVICE_CIDR)", facts.ServiceCIDR, "$(ROLE_ARN)", role)
-		if err := fillValues(a, variant.Values, replacer); err != nil {
+		if err := fillValues(a, variant.Values, &filler{replacer, facts.HostedZones}); err != nil {
 			return fmt.Errorf("addon %s: values: %w", a.Name, err)
 		}
 	}
@@ -76,7 +133,7 @@ func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
 }
 
 // fillValues merges more over the addon's values and replaces the references to facts.
-func fillValues(a *v1alpha1.ReleaseAddon, more *runtime.RawExtension, replacer *strings.Replacer) error {
+func fillValues(a *v1alpha1.ReleaseAddon, more *runtime.RawExtension, with *filler) error {
 	var values map[string]any
 	for _, layer := range []*runtime.RawExtension{a.Values, more} {
 		if layer == nil || len(layer.Raw) == 0 {
@@ -91,7 +148,7 @@ func fillValues(a *v1alpha1.ReleaseAddon, more *runtime.RawExtension, replacer *
 	if values == nil {
 		return nil
 	}
-	raw, err := json.Marshal(fill(values, replacer))
+	raw, err := json.Marshal(with.fill(values))
 	if err != nil {
 		return err //nolint:wrapcheck // The caller names the addon.
 	}
@@ -118,20 +175,37 @@ func Overlay(under, over map[string]any) map[string]any {
 	return merged
 }
 
+// filler replaces references to facts.
+type filler struct {
+	replacer *strings.Replacer
+	zones    []string
+}
+
+// referenceToZone takes the place of one hosted zone.
+const referenceToZone = "$(HOSTED_ZONE)"
+
 // fill replaces references in all strings, including keys.
-func fill(value any, replacer *strings.Replacer) any {
+func (f *filler) fill(value any) any {
 	switch v := value.(type) {
 	case string:
-		return replacer.Replace(v)
+		return f.replacer.Replace(v)
 	case []any:
-		for i := range v {
-			v[i] = fill(v[i], replacer)
+		filled := make([]any, 0, len(v))
+		for _, item := range v {
+			text, isText := item.(string)
+			if !isText || !strings.Contains(text, referenceToZone) {
+				filled = append(filled, f.fill(item))
+				continue
+			}
+			for _, zone := range f.zones {
+				filled = append(filled, f.replacer.Replace(strings.ReplaceAll(text, referenceToZone, zone)))
+			}
 		}
-		return v
+		return filled
 	case map[string]any:
 		filled := make(map[string]any, len(v))
 		for key, one := range v {
-			filled[replacer.Replace(key)] = fill(one, replacer)
+			filled[f.replacer.Replace(key)] = f.fill(one)
 		}
 		return filled
 	}

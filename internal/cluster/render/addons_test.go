@@ -2,21 +2,35 @@ package render_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
-// withIssuer is the base stack of a cluster with an issuer, of a resource set.
+// addonRoles are the roles of addons.
+var addonRoles = slices.Sorted(maps.Values(release.AddonRoles))
+
+// withIssuer is the base stack of a cluster with an issuer and all optional addons, of a resource set.
 func withIssuer(t *testing.T, set string) *render.Stack {
 	t.Helper()
 	f := read(t, "testdata/private.yaml")
 	f.cluster.Spec.Release = "set-" + set
-	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease(set))
+	f.cluster.Spec.IAM.HostedZones = []string{"Z0123456789ABC"}
+	of := setRelease(set)
+	for name := range release.AddonRoles {
+		if name != release.AddonEBSCSIDriver {
+			f.cluster.Spec.Addons = append(f.cluster.Spec.Addons, v1alpha1.Addon{Name: name})
+			of.Spec.Addons = append(of.Spec.Addons, v1alpha1.ReleaseAddon{Name: name, Optional: true})
+		}
+	}
+	c, _ := fixture{cluster: f.cluster}.resolve(t, of)
 	s, err := render.Base(c)
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +97,14 @@ func TestEBSCSIRoleTrustsOnlyTheDriversServiceAccount(t *testing.T) {
 // A published set renders the same for ever, so that the base stacks of running clusters do not
 // change.
 func TestAddonRolesNeedAnIssuerAndTheirResourceSet(t *testing.T) {
-	for _, set := range []string{"1.0.0", "1.1.0"} {
-		if s := withIssuer(t, set); s.Template.Resources["EBSCSIRole"] != nil {
-			t.Errorf("set %s has a role for the EBS CSI driver", set)
+	for _, role := range addonRoles {
+		for _, set := range []string{"1.0.0", "1.1.0"} {
+			if s := withIssuer(t, set); s.Template.Resources[role] != nil {
+				t.Errorf("set %s has %s", set, role)
+			}
+		}
+		if withIssuer(t, "1.2.0").Template.Resources[role] == nil {
+			t.Errorf("set 1.2.0 has no %s", role)
 		}
 	}
 	f := read(t, "testdata/private.yaml")
@@ -95,7 +114,52 @@ func TestAddonRolesNeedAnIssuerAndTheirResourceSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Template.Resources["EBSCSIRole"] != nil {
-		t.Error("there is a role that nothing can assume")
+	for _, role := range addonRoles {
+		if s.Template.Resources[role] != nil {
+			t.Errorf("there is %s, which nothing can assume", role)
+		}
+	}
+}
+
+// A cluster that does not name an optional addon has no role for it.
+func TestOptionalAddonsHaveRolesIfTheyAreNamed(t *testing.T) {
+	f := read(t, "testdata/private.yaml")
+	f.cluster.Spec.Release = "set-1.2.0"
+	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))
+	s, err := render.Base(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range addonRoles {
+		if has := s.Template.Resources[role] != nil; has != (role == "EBSCSIRole") {
+			t.Errorf("there is %s: %t", role, has)
+		}
+	}
+}
+
+// What the load balancer controller may change carries its tag with the cluster's name, but for the
+// workers' security group.
+func TestLoadBalancerControllerChangesOnlyItsOwn(t *testing.T) {
+	for _, one := range statements(t, withIssuer(t, "1.2.0"), "LoadBalancerControllerRole") {
+		switch one.sid {
+		case "Describe", "DescribeCertificate", "UseVPC", "OpenWorkers", "LetServiceMakeItsRole":
+			continue
+		}
+		if !strings.Contains(one.conditions, `Tag/elbv2.k8s.aws/cluster":"big"`) {
+			t.Errorf("%s is not limited to the cluster: %s", one.sid, one.conditions)
+		}
+	}
+}
+
+// Each role trusts one service account of the cluster.
+func TestAddonRolesTrustOneServiceAccount(t *testing.T) {
+	s := withIssuer(t, "1.2.0")
+	for role, account := range map[string]string{
+		"EBSCSIRole": "kube-system:ebs-csi-controller-sa", "LoadBalancerControllerRole": "kube-system:aws-load-balancer-controller",
+		"ExternalDNSRole": "kube-system:external-dns", "CertManagerRole": "cert-manager:cert-manager",
+	} {
+		if trusts := property(s, role, "AssumeRolePolicyDocument"); !strings.Contains(trusts, `:sub":"system:serviceaccount:`+account+`"`) {
+			t.Errorf("%s trusts %s, not only %s", role, trusts, account)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/etcdbackup"
 )
 
@@ -71,11 +72,38 @@ func (s *baseScope) files() []string {
 	}
 	if s.Issuer != "" {
 		names = append(names, "issuer.yaml")
-		if s.Features.AddonRoles {
-			names = append(names, "addons.yaml")
+		for _, one := range addonRoleFiles {
+			if s.HasAddonRole(one.addon) {
+				names = append(names, one.file)
+			}
 		}
 	}
 	return names
+}
+
+// addonRoleFiles are the template files of the roles of addons.
+var addonRoleFiles = []struct{ addon, file string }{
+	{release.AddonEBSCSIDriver, "addon-ebs-csi.yaml"},
+	{release.AddonLoadBalancerController, "addon-load-balancers.yaml"},
+	{release.AddonExternalDNS, "addon-external-dns.yaml"},
+	{release.AddonCertManager, "addon-cert-manager.yaml"},
+}
+
+// addonTrust is what the trust policy of an addon's role depends on.
+type addonTrust struct{ IssuerHost, ServiceAccount, Boundary string }
+
+// AddonTrust returns it for a service account, NAMESPACE:NAME.
+func (s *baseScope) AddonTrust(serviceAccount string) addonTrust {
+	return addonTrust{IssuerHost: s.IssuerHost(), ServiceAccount: serviceAccount, Boundary: s.Spec.IAM.PermissionsBoundary}
+}
+
+// HostedZoneARNs returns the ARNs of the zones whose records addons may change.
+func (s *baseScope) HostedZoneARNs() []string {
+	arns := make([]string, len(s.Spec.IAM.HostedZones))
+	for i, zone := range s.Spec.IAM.HostedZones {
+		arns[i] = fmt.Sprintf("arn:%s:route53:::hostedzone/%s", s.Partition, zone)
+	}
+	return arns
 }
 
 // IssuerHost returns the issuer in the form of IAM's condition keys.
@@ -200,15 +228,36 @@ func (s *baseScope) EtcdVolume(slot model.Slot) string {
 	return model.EtcdVolumeID(slot.Index, s.Spec.ControlPlane.RestoreSnapshot, slot.EtcdVolumeGeneration)
 }
 
-// EtcdGeneration returns how often a slot's etcd volume was lost.
+// NextEtcdVolume returns the logical ID of the second etcd volume of a slot that moves.
+func (s *baseScope) NextEtcdVolume(slot model.Slot) string {
+	return model.EtcdVolumeID(slot.Index, s.Spec.ControlPlane.RestoreSnapshot, slot.EtcdVolumeGeneration+1)
+}
+
+// etcdVolume is the templates' data of an etcd volume.
+type etcdVolume struct {
+	ID, Zone string
+	// Snapshot is the snapshot from which the volume is created, empty for a blank one.
+	Snapshot string
+}
+
+// EtcdVolumes returns a slot's etcd volumes: a second one while it moves to another zone.
+func (s *baseScope) EtcdVolumes(slot model.Slot) []etcdVolume {
+	volumes := []etcdVolume{{ID: s.EtcdVolume(slot), Zone: slot.EtcdVolumeZone, Snapshot: s.etcdSnapshot(slot)}}
+	if slot.NextEtcdVolumeZone != "" {
+		volumes = append(volumes, etcdVolume{ID: s.NextEtcdVolume(slot), Zone: slot.NextEtcdVolumeZone})
+	}
+	return volumes
+}
+
+// EtcdGeneration returns how often a slot's etcd volume was replaced by a blank one.
 func (s *baseScope) EtcdGeneration(slot model.Slot) string {
 	return model.EtcdGeneration(slot.EtcdVolumeGeneration, s.Spec.ControlPlane.RestoreSnapshot)
 }
 
-// EtcdSnapshot returns the snapshot from which a slot's etcd volume is created, empty for a blank
-// one. A volume that was lost after a restore is not created from the snapshot again, whose data is
-// older than that of the other members.
-func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
+// etcdSnapshot returns the snapshot from which a slot's etcd volume is created, empty for a blank
+// one. A volume that was replaced after a restore is not created from the snapshot again, whose data
+// is older than that of the other members.
+func (s *baseScope) etcdSnapshot(slot model.Slot) string {
 	if slot.EtcdVolumeGeneration > 0 {
 		return ""
 	}

@@ -64,6 +64,24 @@ func (s *baseScope) EKSSupport() string {
 	return "STANDARD"
 }
 
+// autoModePolicies are the policies that the role of the control plane has for EKS Auto Mode:
+// https://docs.aws.amazon.com/eks/latest/userguide/auto-cluster-iam-role.html
+var autoModePolicies = []string{
+	"AmazonEKSComputePolicy", "AmazonEKSBlockStoragePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy",
+}
+
+// EKSClusterPolicies returns the ARNs of the policies of the control plane's role, with those for EKS Auto Mode.
+func (s *baseScope) EKSClusterPolicies() []string {
+	arns := []string{"arn:" + s.Partition + ":iam::aws:policy/AmazonEKSClusterPolicy"}
+	for _, name := range autoModePolicies {
+		arns = append(arns, "arn:"+s.Partition+":iam::aws:policy/"+name)
+	}
+	return arns
+}
+
+// AutoModeEnabled reports whether EKS Auto Mode is enabled.
+func (s *baseScope) AutoModeEnabled() bool { return model.HasAutoMode(s.EKS()) }
+
 // EKSAccess returns the access entries. Their logical IDs depend on the principal alone, so that the
 // order of the list changes nothing.
 func (s *baseScope) EKSAccess() []accessEntry {

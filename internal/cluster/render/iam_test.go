@@ -188,6 +188,51 @@ func TestWhoMayTouchBackups(t *testing.T) {
 	}
 }
 
+// Slots encrypt and decrypt by themselves with one key and the cluster's encryption context only,
+// workers never, and without the field no role does.
+func TestWhoMayEncryptResources(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/reference/cluster-resources.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "arn:aws:kms:eu-central-1:210987654321:key/1"
+	for _, c := range []struct {
+		name       string
+		encryption *v1alpha1.Encryption
+		want       string
+	}{
+		{"nothing", nil, ""},
+		{"with the cluster's key", &v1alpha1.Encryption{}, `{"Fn::GetAtt":["Key","Arn"]}`},
+		{"with a key of the user", &v1alpha1.Encryption{KMSKeyARN: key}, `"` + key + `"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) { spec.API.Encryption = c.encryption })
+			found := 0
+			for _, role := range roles {
+				for _, one := range statements(t, s, role) {
+					uses := slices.ContainsFunc(one.actions, func(action string) bool { return strings.HasPrefix(action, "kms:") })
+					if !uses || strings.Contains(one.conditions, "kms:ViaService") {
+						continue
+					}
+					found++
+					const conditions = `{"StringEquals":{"kms:EncryptionContext:cluster-operator.aws/account":"123456789012",` +
+						`"kms:EncryptionContext:cluster-operator.aws/cluster":"big"}}`
+					if role != "ControlPlaneRole" || one.sid != "EncryptResources" || one.effect != "Allow" || one.conditions != conditions ||
+						one.resources != c.want || !slices.Equal(one.actions, []string{"kms:Decrypt", "kms:Encrypt"}) {
+						t.Errorf("%s has %+v", role, one)
+					}
+				}
+			}
+			if (found == 1) != (c.want != "") {
+				t.Errorf("there are %d statements", found)
+			}
+		})
+	}
+	if !strings.Contains(string(text), "`EncryptResources`") {
+		t.Error("the reference does not say why the role has EncryptResources")
+	}
+}
+
 // Slots add parts of the audit log to one prefix of one bucket and do nothing else with it. In the
 // cluster's bucket, no other policy can give the nodes more. Without the field no role has anything.
 func TestWhoMayTouchTheAuditLog(t *testing.T) {
@@ -419,10 +464,12 @@ func TestStatementsAreExplained(t *testing.T) {
 			}
 		}
 	}
-	_, reasons, _ := strings.Cut(string(text), "`EBSCSIRole`,")
-	for _, one := range statements(t, withIssuer(t, "1.2.0"), "EBSCSIRole") {
-		if !strings.Contains(reasons, "`"+one.sid+"`") {
-			t.Errorf("the reference does not say why EBSCSIRole has %s", one.sid)
+	for _, role := range addonRoles {
+		_, reasons, _ := strings.Cut(string(text), "\n`"+role+"`,")
+		for _, one := range statements(t, withIssuer(t, "1.2.0"), role) {
+			if !strings.Contains(reasons, "`"+one.sid+"`") {
+				t.Errorf("the reference does not say why %s has %s", role, one.sid)
+			}
 		}
 	}
 	for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {

@@ -30,11 +30,16 @@ type handover struct {
 
 // take sets a parameter to an output.
 func (h *handover) take(name, parameterType, output string) {
+	h.set(name, parameterType, h.read(output))
+}
+
+// read returns an output, which must not be missing.
+func (h *handover) read(output string) string {
 	value := h.outputs[output]
 	if value == "" {
 		h.missing = append(h.missing, output)
 	}
-	h.set(name, parameterType, value)
+	return value
 }
 
 // set gives a parameter a value.

@@ -75,3 +75,35 @@ func TestOnlyTheIssuersBucketIsPublic(t *testing.T) {
 		t.Errorf("the cluster's bucket may become public: %s", block)
 	}
 }
+
+// While a slot moves, it has a volume in either zone, with the same tags, under its own name. The first stays
+// as it is.
+func TestSlotThatMovesHasTwoVolumes(t *testing.T) {
+	f := read(t, "testdata/private.yaml")
+	f.cluster.Spec.Release = "set-1.2.0"
+	before, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))
+	zones := before.Zones()
+	f.cluster.Spec.ControlPlane.Zones = []string{zones[0], zones[2], zones[2]}
+	f.cluster.Status.Etcd = &v1alpha1.EtcdStatus{Volumes: []v1alpha1.EtcdVolumeStatus{{Slot: 1, Zone: zones[1], MovesTo: zones[2]}}}
+	after, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))
+	was, err := render.Base(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := render.Base(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(s *render.Stack, id string) string {
+		return string(s.Template.Resources[id].Properties.AppendJSON(nil))
+	}
+	if got, want := text(is, "EtcdVolume1"), text(was, "EtcdVolume1"); got != want {
+		t.Errorf("the first volume changes from %s to %s", want, got)
+	}
+	if got, want := text(is, "EtcdVolume1Generation1"), strings.ReplaceAll(text(was, "EtcdVolume1"), zones[1], zones[2]); got != want {
+		t.Errorf("the second volume is %s, want %s", got, want)
+	}
+	if is.Template.Outputs[model.OutputNextEtcdVolume(1)] == nil || is.Template.Outputs[model.OutputEtcdGeneration(1)] != nil {
+		t.Error("the outputs do not have the second volume, or a generation of the first")
+	}
+}

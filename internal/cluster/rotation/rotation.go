@@ -44,13 +44,8 @@ func Next(stage v1alpha1.RotationStage, seen *Observed) (next v1alpha1.RotationS
 	if !known {
 		return stage, fmt.Sprintf("The stage %q is unknown.", stage)
 	}
-	if len(seen.Slots) == 0 {
-		return stage, "The control plane was not observed yet."
-	}
-	for i := range seen.Slots {
-		if why := seen.Slots[i].waits(); why != "" {
-			return stage, why
-		}
+	if why := SlotsWait(seen.Slots); why != "" {
+		return stage, why
 	}
 	if stage == v1alpha1.RotationRenew || stage == v1alpha1.RotationForget {
 		for i := range seen.Groups {
@@ -63,9 +58,28 @@ func Next(stage v1alpha1.RotationStage, seen *Observed) (next v1alpha1.RotationS
 		}
 	}
 	if seen.Unhealthy != "" {
-		return stage, "Waiting for the control plane to become healthy: " + seen.Unhealthy + "."
+		return stage, Recovering(seen.Unhealthy)
 	}
 	return follower, ""
+}
+
+// SlotsWait returns what a stage that replaces the nodes of slots waits for, empty if all nodes were replaced and are
+// ready.
+func SlotsWait(slots []Machines) string {
+	if len(slots) == 0 {
+		return "The control plane was not observed yet."
+	}
+	for i := range slots {
+		if why := slots[i].waits(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// Recovering says that a stage waits for a control plane that is unhealthy.
+func Recovering(unhealthy string) string {
+	return "Waiting for the control plane to become healthy: " + unhealthy + "."
 }
 
 // waits returns what the stage waits for, empty if nothing.

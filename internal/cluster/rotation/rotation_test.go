@@ -2,6 +2,7 @@ package rotation_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,7 @@ func TestNodesOfARotationAcceptEachOther(t *testing.T) {
 		stage, stored := 1, 1        // what the operator has in memory and what is stored
 		at := [slots + workers]int{} // the stage that each node booted with
 		ready := [slots + workers]bool{}
+		renewed := [slots + workers]bool{} // the kubelet serves with a certificate of the new CA
 		for i := range at {
 			ready[i] = true
 		}
@@ -128,6 +130,7 @@ func TestNodesOfARotationAcceptEachOther(t *testing.T) {
 			case 0: // An instance is replaced with what its launch template says, or becomes Ready.
 				if wanted := wants(i < slots, stored); at[i] != wanted {
 					at[i], ready[i] = wanted, false
+					renewed[i] = at[random.IntN(slots)] >= issue // Any slot's kube-controller-manager may lead.
 				}
 			case 1:
 				ready[i] = true
@@ -158,13 +161,38 @@ func TestNodesOfARotationAcceptEachOther(t *testing.T) {
 				}
 			}
 			check(t, seed, at[:slots], at[slots:])
+			checkServing(t, seed, at[:], renewed[:], slots)
+		}
+		if slices.Contains(renewed[:], false) {
+			t.Fatalf("seed %d: at the end, a kubelet serves with a certificate of the former CA: %v", seed, renewed)
+		}
+	}
+}
+
+// The stages from which slots issue with the new CA, and from which they trust no other.
+const (
+	issue  = 2
+	forget = 4
+)
+
+// checkServing checks that API servers verify the serving certificates of kubelets. A slot whose kubelet
+// got its certificate while another slot still issued with the former CA is not verified by slots that have
+// forgotten that CA, until it is replaced in the same stage.
+func checkServing(t *testing.T, seed uint64, at []int, renewed []bool, slots int) {
+	t.Helper()
+	for a := range slots {
+		for n := range at {
+			verified := renewed[n] && at[a] > 0 || !renewed[n] && at[a] < forget
+			if isSlotToBeReplaced := n < slots && at[n] == issue && at[a] == forget; !verified && !isSlotToBeReplaced {
+				t.Fatalf("seed %d: a slot of stage %d does not verify node %d of stage %d", seed, at[a], n, at[n])
+			}
 		}
 	}
 }
 
 // wants returns the stage that a node boots with.
 func wants(slot bool, stage int) int {
-	const renew, forget = 3, 4
+	const renew = 3
 	switch {
 	case slot && stage == renew:
 		return renew - 1 // The control plane stays as it is.
@@ -179,7 +207,7 @@ func wants(slot bool, stage int) int {
 
 func check(t *testing.T, seed uint64, slots, workers []int) {
 	t.Helper()
-	const issue, renew, forget = 2, 3, 4
+	const renew = 3
 	for _, a := range slots {
 		for _, b := range slots {
 			// Renew is the same as Issue for slots.

@@ -20,6 +20,8 @@ type Made struct {
 	// Bundle is what the instances boot with. It must be in the bucket first. It is nil for those that
 	// EKS boots.
 	Bundle *bootstrap.Bundle
+	// NodeClass is the spec of the EC2NodeClass of a group whose nodes Karpenter creates, nil for others.
+	NodeClass map[string]any
 	// Machines is the record of the instances.
 	Machines record.Machines
 }
@@ -86,6 +88,12 @@ func Group(
 	made.Machines.Bundle, made.Machines.Parts = boots.Hash(), boots.Parts()
 	return made, made.finish(c, g.Spec.Architecture, known, find, func(userData string) (*render.Stack, error) {
 		as.DiskTags = made.Machines.DiskTags
+		if model.IsManagedByKarpenter(&as.Spec) {
+			var err error
+			if made.NodeClass, err = render.NodeClass(c, &as, outputs, userData); err != nil {
+				return nil, err
+			}
+		}
 		return render.Group(c, &as, outputs, userData)
 	})
 }

@@ -16,7 +16,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/rewrite"
 )
 
 const (
@@ -33,6 +36,7 @@ type Cluster struct {
 	config    *rest.Config
 	core      *corev1client.CoreV1Client
 	all       func() (kubernetes.Interface, error)
+	metadata  func() (metadata.Interface, error)
 	transport *http.Transport
 	owner     *Clusters
 	labelled  bool // its nodes are in the groups that their labels name
@@ -86,7 +90,10 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	return &Cluster{
 		answered: sync.OnceFunc(func() { close(attempts) }), attempts: attempts,
 		key: key, config: config, core: core, transport: transport, owner: owner,
-		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
+		all: sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
+		metadata: sync.OnceValues(func() (metadata.Interface, error) {
+			return metadata.NewForConfigAndClient(metadata.ConfigFor(bare), client)
+		}),
 		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{},
 		problem: "it has not responded yet", silent: owner.options.Clock.Now(),
 	}, nil
@@ -121,6 +128,15 @@ func (c *Cluster) Core() corev1client.CoreV1Interface { return c.core }
 // Kubernetes returns the clientset over the same connection. It is created on first use, since most
 // clusters never need it. Callers set deadlines.
 func (c *Cluster) Kubernetes() (kubernetes.Interface, error) { return c.all() }
+
+// Rewritable returns what package rewrite needs, over the same connection. It is created on first use. Callers set deadlines.
+func (c *Cluster) Rewritable() (rewrite.Cluster, error) {
+	of, err := c.metadata()
+	if err != nil {
+		return rewrite.Cluster{}, fmt.Errorf("create a client of the metadata of cluster %s: %w", c.key, err)
+	}
+	return rewrite.Cluster{REST: c.core.RESTClient(), Metadata: of}, nil
+}
 
 // NodeOf returns the node that runs on an EC2 instance, false if there is none.
 func (c *Cluster) NodeOf(instanceID string) (Node, bool) { return c.nodeOf(instanceID) }

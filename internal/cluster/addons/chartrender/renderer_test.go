@@ -7,8 +7,11 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +109,45 @@ func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 				t.Errorf("got %.2000v, want a refusal that says %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A chart's schema refuses values before anything is installed. It may refer to other schemas, but the process that
+// reads it opens neither files nor connections.
+func TestValuesAreCheckedAgainstTheSchemaOfTheChart(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(server.Close)
+	const ofReplicas = `{"properties": {"replicas": {"type": "integer", "maximum": 5}}, "required": ["replicas"]}`
+	for name, c := range map[string]struct {
+		schema string
+		values map[string]any
+		want   string
+	}{
+		"values of the schema": {ofReplicas, map[string]any{"replicas": 2}, ""},
+		"another type":         {ofReplicas, map[string]any{"replicas": "two"}, "at '/replicas': got string, want integer"},
+		"too large":            {ofReplicas, map[string]any{"replicas": 6}, "at '/replicas': maximum: got 6, want 5"},
+		"a missing value":      {ofReplicas, nil, "missing property 'replicas'"},
+		"a file":               {`{"$ref": "file:///etc/hostname"}`, nil, "file:///etc/hostname"},
+		"a URL":                {`{"$ref": "` + server.URL + `/schema.json"}`, nil, server.URL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := asked(chart(t, map[string]string{"c/values.schema.json": c.schema, "c/templates/t.yaml": configMap}))
+			request.Values = c.values
+			_, err := chartrender.New(chartrender.Options{}).Render(t.Context(), request)
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if refused, ok := errors.AsType[*chartrender.RefusedError](err); !ok || !strings.Contains(refused.Why, c.want) {
+				t.Errorf("got %v, want a refusal that says %q", err, c.want)
+			}
+		})
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("a schema caused %d requests", n)
 	}
 }
 

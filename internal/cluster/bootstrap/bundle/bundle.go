@@ -61,6 +61,9 @@ type Bundle struct {
 	Etcd *Etcd `json:"etcd,omitempty"`
 	// Audit, if not nil, makes a slot ship the audit log of its API server.
 	Audit *AuditShipping `json:"audit,omitempty"`
+	// Encryption, if not nil, makes a slot serve the KMS plugin with which its API server encrypts
+	// resources in etcd.
+	Encryption *Encryption `json:"encryption,omitempty"`
 	// PKI are the files that a slot fetches from the bucket before kubeadm creates the others.
 	PKI []PKIFile `json:"pki,omitempty"`
 	// Chains are files that a slot writes after kubeadm has created certificates.
@@ -91,6 +94,10 @@ const (
 	// TarGz is an archive, unpacked below its path.
 	TarGz Format = "TarGz"
 )
+
+// CacheFolder is the folder of a machine image with artifacts that are not installed, each named by
+// its SHA-256. nodeup verifies them before it uses them, and downloads those that are missing.
+const CacheFolder = "/var/cache/nodeup"
 
 // Artifact is a file to install.
 type Artifact struct {
@@ -210,6 +217,38 @@ type AuditShipping struct {
 // AuditCondition is the condition of a slot's Node that says whether the slot ships its audit log.
 const AuditCondition = "AuditLogShipped"
 
+// Encryption is how a slot encrypts the seeds from which its API server derives keys.
+type Encryption struct {
+	// KeyARN is the ARN of the KMS key.
+	KeyARN string `json:"keyARN"`
+	// Context is the encryption context.
+	Context map[string]string `json:"context"`
+	// Socket is the path on the instance of the socket of the plugin. Its folder is the plugin's.
+	Socket string `json:"socket"`
+	// Added is what the API server does if encryption was added to an existing cluster, whose etcd has
+	// data in plain text; empty in a cluster that was created with it.
+	Added Added `json:"added,omitempty"`
+}
+
+// Added is what the API servers of a cluster do to which encryption was added. All slots must be
+// [AddedReadable] before the first one becomes [AddedEncrypting].
+type Added string
+
+// What API servers do.
+const (
+	// AddedReadable reads encrypted objects, and writes plain text.
+	AddedReadable Added = "Readable"
+	// AddedEncrypting encrypts what it writes, and reads plain text.
+	AddedEncrypting Added = "Encrypting"
+)
+
+// Keys of the encryption context. Their values are in clear text in CloudTrail:
+// https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html
+const (
+	ContextAccount = "cluster-operator.aws/account"
+	ContextCluster = "cluster-operator.aws/cluster"
+)
+
 // EtcdRestore is how to restore an etcd member from the data of one member of the previous cluster.
 type EtcdRestore struct {
 	// Snapshot is the EBS snapshot from which all slots' volumes were created.
@@ -235,6 +274,8 @@ type Join struct {
 	// cluster's groups. Slots compare them.
 	WorkerRole   string            `json:"workerRole,omitempty"`
 	InstanceTags map[string]string `json:"instanceTags,omitempty"`
+	// KubeletServing makes slots decide about requests for the serving certificates of kubelets.
+	KubeletServing bool `json:"kubeletServing,omitempty"`
 }
 
 // JoinKubeconfig is the file with the certificate that a worker joins with. Its kubeadm

@@ -11,6 +11,9 @@ import (
 // PartAPI is the part with the CAs that instances of groups trust.
 const PartAPI = "API address and CA"
 
+// PartEncryption is the part with the key with which slots encrypt resources in etcd.
+const PartEncryption = "encryption of resources in etcd"
+
 // Parts returns a short digest of each part of the document, by a name that users understand, for
 // example "labels". Two bundles differ in a part if its digests differ: a list of parts says why
 // instances are replaced, without the values, which may be secret.
@@ -41,6 +44,7 @@ func (b *Bundle) Parts() map[string]string {
 	add("user script", b.ExtraUserData)
 	add("etcd", b.Etcd)
 	add("shipping of the audit log", b.Audit)
+	add(PartEncryption, b.Encryption)
 	add("CA files", b.PKI)
 	add("certificate chains", b.Chains)
 	add("joining", []any{b.TokenParameter, b.TokenKey, b.Join})

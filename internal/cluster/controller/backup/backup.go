@@ -17,13 +17,12 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/owner"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 const (
-	// conditionBackedUp reports whether the last backup succeeded.
-	conditionBackedUp  = "BackedUp"
 	reasonBackupFailed = "BackupFailed"
 	// SnapshotGone is EC2's error code for a snapshot that does not exist.
 	SnapshotGone = "InvalidSnapshot.NotFound"
@@ -183,7 +182,7 @@ func show(cluster *v1alpha1.Cluster, backups []v1alpha1.Backup) {
 }
 
 func setBackedUp(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reason, message string) {
-	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionBackedUp, Status: status, Reason: reason, Message: message})
+	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditions.BackedUp, Status: status, Reason: reason, Message: message})
 }
 
 // backupFailed reports a failure in the condition and an Event.
@@ -195,7 +194,7 @@ func (b *Backups) backupFailed(cluster *v1alpha1.Cluster, message string) {
 // Delete removes the condition. Package cleanup deletes or keeps the backups together with the
 // final snapshots of the volumes.
 func (b *Backups) Delete(cluster *v1alpha1.Cluster) {
-	operatorkit.RemoveCondition(cluster, conditionBackedUp)
+	operatorkit.RemoveCondition(cluster, conditions.BackedUp)
 }
 
 func isPending(b v1alpha1.Backup) bool { return b.State == snapshotPending }

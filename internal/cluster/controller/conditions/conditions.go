@@ -24,9 +24,14 @@ const (
 	EKSAddons    = "EKSAddonsReady"
 	Certificates = "CertificatesValid"
 	EtcdSpace    = "EtcdHasSpace"
+	Encrypted    = "ResourcesEncrypted"
 	AuditLog     = "AuditLogShipped"
-	Deprecated   = "ReleaseDeprecated"
-	Drifted      = servicev1alpha1.ConditionDrifted
+	BackedUp     = "BackedUp"
+	// BackedUpToBucket reports the backups that the slots make, BackedUp those of the operator.
+	BackedUpToBucket = "BackedUpToBucket"
+	NodeClass        = "NodeClassApplied"
+	Deprecated       = "ReleaseDeprecated"
+	Drifted          = servicev1alpha1.ConditionDrifted
 )
 
 // Conclude sets a step's own condition from its outcome, and returns the outcome.

@@ -72,7 +72,7 @@ func (c *Credentials) EnsureCAs(ctx context.Context, cluster *v1alpha1.Cluster) 
 	}
 	known := CAs{
 		Expiry: cas.Expiry(), Keys: cas.Keys(), Certificate: cas.CACertificate(), Origin: cas.Origin(), Fingerprint: cas.Fingerprint(),
-		Rotation: cas.Rotation(),
+		Rotation: cas.Rotation(), Encryption: cas.Encryption(),
 	}
 	c.knownCAs.Keep(cluster.UID, known)
 	return known, nil
@@ -88,6 +88,14 @@ func (c *Credentials) Rotate(ctx context.Context, cluster *v1alpha1.Cluster, req
 func (c *Credentials) Advance(ctx context.Context, cluster *v1alpha1.Cluster, from, to v1alpha1.RotationStage) error {
 	c.Changed(cluster.UID)
 	return pki.Advance(ctx, c.options.Secrets, c.options.Clock, cluster, from, to)
+}
+
+// AdvanceEncryption changes the state of the Cluster's spec.api.encryption, if it is in a stage.
+func (c *Credentials) AdvanceEncryption(
+	ctx context.Context, cluster *v1alpha1.Cluster, from v1alpha1.EncryptionStage, to pki.Encryption,
+) error {
+	c.Changed(cluster.UID)
+	return pki.AdvanceEncryption(ctx, c.options.Secrets, c.options.Clock, cluster, from, to)
 }
 
 // Delete deletes all Secrets of the Cluster.

@@ -38,7 +38,7 @@ func (c *Credentials) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*
 		return nil, Failed(err)
 	}
 	last, ok := c.connected.Get(cluster.UID)
-	isFor := ok && last.server == server && last.keys == known.Keys && now.Before(last.until)
+	isFor := ok && last.server == server && last.keys == known.Keys.CAs() && now.Before(last.until)
 	if connection := c.options.Workload.Get(key); connection != nil && isFor {
 		return connection, operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
@@ -58,7 +58,7 @@ func (c *Credentials) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*
 		return nil, operatorkit.Fail(err)
 	}
 	until := now.Add(connectionValidity / 2)
-	c.connected.Keep(cluster.UID, validity{server: server, keys: known.Keys, until: until})
+	c.connected.Keep(cluster.UID, validity{server: server, keys: known.Keys.CAs(), until: until})
 	return connection, operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 

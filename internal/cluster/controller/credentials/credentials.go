@@ -45,7 +45,8 @@ type Credentials struct {
 
 // CAs is what is public of a Cluster's CAs: when the first of them expires, which files in the bucket are theirs, the
 // certificates, PEM, that the instances of instance groups trust, and the state of a rotation. Origin is the
-// certificate of the cluster's first CA, Fingerprint identifies the one that issues certificates.
+// certificate of the cluster's first CA, Fingerprint identifies the one that issues certificates. Encryption is the state
+// of spec.api.encryption.
 type CAs struct {
 	Expiry      time.Time
 	Keys        model.Keys
@@ -53,6 +54,7 @@ type CAs struct {
 	Origin      []byte
 	Fingerprint string
 	Rotation    pki.Rotation
+	Encryption  pki.Encryption
 }
 
 // validity is the server address and the CAs that a credential was made for, and its expiry.

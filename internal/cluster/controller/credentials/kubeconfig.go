@@ -27,7 +27,7 @@ func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cl
 	if err != nil {
 		return now, err
 	}
-	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && last.keys == known.Keys && now.Before(last.until) {
+	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && last.keys == known.Keys.CAs() && now.Before(last.until) {
 		return last.until, nil
 	}
 	host, serverName, err := c.options.Clients.Resolver().Dial(ctx, address)
@@ -48,7 +48,7 @@ func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cl
 	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
 	// lifetime.
 	until := now.Add(kubeconfigValidity / 12)
-	c.kubeconfigs.Keep(cluster.UID, validity{server: server, keys: known.Keys, until: until})
+	c.kubeconfigs.Keep(cluster.UID, validity{server: server, keys: known.Keys.CAs(), until: until})
 	return until, nil
 }
 

@@ -5,4 +5,7 @@
 // stack create a blank volume for the slot under another name, and nodeup makes the slot's etcd
 // member join the others. A member can join only a majority: a cluster that has lost a majority of
 // the volumes must be restored from a snapshot, which the user decides.
+//
+// A slot moves to another zone in the same way: its etcd member joins the others with a blank volume
+// there. A volume that exists is never replaced by that, since EC2 says which zone it is in.
 package etcdvolumes

@@ -146,9 +146,7 @@ func (v *Volumes) Free(ctx context.Context, cluster *v1alpha1.Cluster) operatork
 	}
 	var volumes []string
 	for slot := range int(cluster.Spec.ControlPlane.Slots()) {
-		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
-			volumes = append(volumes, id)
-		}
+		volumes = append(volumes, model.EtcdVolumes(cluster.Status.Outputs, slot)...)
 	}
 	out, err := v.options.EC2(cluster).DescribeVolumes(ctx, &ec2.DescribeVolumesInput{
 		Filters: []ec2types.Filter{{Name: aws.String("volume-id"), Values: volumes}}, // The filter omits volumes that do not exist.

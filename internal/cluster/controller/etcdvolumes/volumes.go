@@ -101,23 +101,15 @@ func (v *Volumes) Replace(cluster *v1alpha1.Cluster, resolved *model.Cluster, sl
 		return fmt.Sprintf("The etcd volume %s of slot %d is lost, and slots of resource set %s cannot join etcd with a blank one. %s",
 			lost, slot, resolved.ResourceSet, restoreRemedy(cluster))
 	}
-	if cluster.Status.Etcd == nil {
-		cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
-	}
-	etcd := cluster.Status.Etcd
-	i := slices.IndexFunc(etcd.Volumes, func(one v1alpha1.EtcdVolumeStatus) bool { return int(one.Slot) == slot })
-	if i < 0 {
-		etcd.Volumes = append(etcd.Volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot)}) //nolint:gosec // there are three at most
-		i = len(etcd.Volumes) - 1
-	}
-	if etcd.Volumes[i].Lost == lost { // The outputs still name it: the base stack is being updated.
+	volume := model.EtcdVolumeOf(cluster.Status.Etcd, cluster.Spec.ControlPlane.RestoreSnapshot, slot)
+	if volume.Lost == lost { // The outputs still name it: the base stack is being updated.
 		return ""
 	}
-	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
-	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
-		Slot:       int32(slot), //nolint:gosec // there are at most three
-		Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot,
-	}
+	volume.Generation++
+	volume.Lost = lost
+	// The second volume of a slot that moves takes the place of the first.
+	volume.Zone, volume.MovesTo = volume.MovesTo, ""
+	model.SetEtcdVolume(cluster, volume)
 	// The instance that waits for the volume gets as much time as a new one.
 	repair.CountSlot(cluster, slot, repair.TimeOf(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), v.options.Clock.Now())
 	v.options.Recorder.Eventf(cluster, nil, corev1.EventTypeWarning, repair.ReasonVolumeLost, "Repair", "%s", fmt.Sprintf(

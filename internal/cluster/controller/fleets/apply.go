@@ -19,16 +19,45 @@ import (
 // selector selects Clusters by their labels.
 type selector = labels.Selector
 
-// applyTo applies the template to a Cluster, without the fields that others own. It reports whether the
-// API server did that: it does not if the Cluster is no longer as the decision saw it.
-func (r *run) applyTo(ctx context.Context, cluster *v1alpha1.Cluster) (changed bool, err error) {
-	known := r.memory.clusters[cluster.UID]
-	configuration := &unstructured.Unstructured{Object: map[string]any{"spec": r.template.Without(known.compared.Overridden)}}
-	configuration.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Cluster"))
-	configuration.SetNamespace(cluster.Namespace)
-	configuration.SetName(cluster.Name)
-	configuration.SetUID(cluster.UID)
-	configuration.SetResourceVersion(cluster.ResourceVersion)
+// applyAll applies the template to a Cluster and then to its InstanceGroups. It reports whether the API server did all of
+// it: it does not if one of them is no longer as the decision saw it.
+func (r *run) applyAll(ctx context.Context, cluster *v1alpha1.Cluster) (changed bool, err error) {
+	for _, one := range r.objectsOf(cluster) {
+		if changed, err = r.applyTo(ctx, one); err != nil || !changed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// objectsOf returns a Cluster and its InstanceGroups, without those that are being deleted.
+func (r *run) objectsOf(cluster *v1alpha1.Cluster) []client.Object {
+	objects := []client.Object{cluster}
+	for _, group := range r.groups[cluster.Name] {
+		if group.DeletionTimestamp.IsZero() {
+			objects = append(objects, group)
+		}
+	}
+	return objects
+}
+
+// applyTo applies the template to a Cluster or an InstanceGroup, without the fields that others own. It reports whether
+// the API server did that, or had nothing to do.
+func (r *run) applyTo(ctx context.Context, object client.Object) (changed bool, err error) {
+	known := r.memory.objects[object.GetUID()]
+	if !known.compared.Outdated && !known.compared.Unclaimed {
+		return true, nil
+	}
+	kind := fleet.KindOf(object)
+	configuration := &unstructured.Unstructured{Object: map[string]any{}}
+	if spec := r.template.Without(object, known.compared.Overridden); len(spec) > 0 {
+		configuration.Object["spec"] = spec
+	}
+	configuration.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	configuration.SetNamespace(object.GetNamespace())
+	configuration.SetName(object.GetName())
+	configuration.SetUID(object.GetUID())
+	configuration.SetResourceVersion(object.GetResourceVersion())
 	options := []client.ApplyOption{client.FieldOwner(fleet.Manager(r.fleet.Name))}
 	if known.compared.Yielded { // All other fields of others are not in the configuration.
 		options = append(options, client.ForceOwnership)
@@ -51,7 +80,7 @@ func (r *run) applyTo(ctx context.Context, cluster *v1alpha1.Cluster) (changed b
 		known.refused, known.at = fmt.Sprintf("The API server refuses the template: %s.", strings.TrimSuffix(err.Error(), ".")), r.now
 		return false, nil
 	}
-	return false, fmt.Errorf("apply the template to Cluster %s: %w", cluster.Name, err)
+	return false, fmt.Errorf("apply the template to %s %s: %w", kind, object.GetName(), err)
 }
 
 // conflicts returns the fields that another field manager owns.

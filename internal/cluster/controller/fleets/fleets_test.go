@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,6 +161,91 @@ func TestAddonsOfTheTemplate(t *testing.T) {
 	w.reason("all", "RolledOut")
 	if got := w.get("a").Generation; got != generation+1 {
 		t.Errorf("the spec was changed %d times, want once", got-generation)
+	}
+}
+
+// The template's fields of InstanceGroups reach the groups in the turns of their Clusters, and none of another Cluster.
+// Fields of their authors stay, and what the template no longer has is removed.
+func TestInstanceGroupsOfTheTemplate(t *testing.T) {
+	w := newSuite(t)
+	w.start()
+	w.clusters(limit(1), "a", "b", "other")
+	w.mark(w.fleet("all"), `{"spec":{"selector":{"matchExpressions":[{"key":"other","operator":"DoesNotExist"}]}}}`)
+	w.mark(w.get("other"), `{"metadata":{"labels":{"other":""}}}`)
+	for name, spec := range map[string]string{
+		"a1": "cluster: a", "a2": "cluster: a", "b1": "cluster: b, rollingUpdate: {pause: 1m}", "other1": "cluster: other",
+	} {
+		w.mustApply("author", "InstanceGroup", name, "{"+spec+", minSize: 1, maxSize: 3, instanceTypes: [m6i.large]}")
+	}
+	w.mark(w.group("a2"), `{"metadata":{"labels":{"pool":"large"}}}`)
+	for _, name := range []string{"a1", "a2", "b1", "other1"} {
+		w.healGroup(name)
+	}
+	w.reason("all", "RolledOut")
+
+	template := `{"spec":{"template":{"instanceGroups":[
+		{"name":"large","selector":{"matchLabels":{"pool":"large"}},"roll":"large"},
+		{"name":"all","roll":"CVE","rollingUpdate":{"pause":"5m","batchSize":2}}]}}}`
+	w.mark(w.fleet("all"), template)
+	w.eventually("the groups of a have the fields", func() error {
+		return equal(w.settings("a1", "a2", "b1", "other1"), "a1 CVE 5m0s 2, a2 large - -, b1 - 1m0s -, other1 - - -")
+	})
+	if status := w.fleet("all").Status; status.Clusters.Updating != 1 || status.Clusters.Waiting != 1 {
+		t.Errorf("the status is %+v", status.Clusters)
+	}
+	w.healGroup("a1")
+	w.pass("all", time.Second)
+	w.eventually("a waits for its other group", func() error {
+		status := w.fleet("all").Status
+		return equal(fmt.Sprintf("%d %s %d", len(status.Updating), status.Updating[0].Name, status.Clusters.Waiting), "1 a 1")
+	})
+	if got := w.settings("b1"); got != "b1 - 1m0s -" {
+		t.Errorf("b was changed before a was Ready: %s", got)
+	}
+	w.healGroup("a2")
+	w.eventually("the group of b has the fields", func() error {
+		return equal(w.settings("b1", "other1"), "b1 CVE 1m0s 2, other1 - - -")
+	})
+	w.healGroup("b1")
+	status := w.reason("all", "RolledOut").Status
+	if len(status.Details) != 1 || fmt.Sprint(status.Details[0].Overridden) != "[b1.spec.rollingUpdate.pause]" {
+		t.Errorf("the details are %+v", status.Details)
+	}
+
+	w.mark(w.fleet("all"), `{"spec":{"template":{"instanceGroups":null}}}`)
+	for _, groups := range [][]string{{"a1", "a2"}, {"b1"}} {
+		for _, name := range groups {
+			w.eventually("the fields of "+name+" are removed", func() error { return equal(w.group(name).Spec.Roll, "") })
+		}
+		for _, name := range groups {
+			w.healGroup(name)
+		}
+	}
+	w.reason("all", "RolledOut")
+	if got := w.settings("a1", "a2", "b1"); got != "a1 - - -, a2 - - -, b1 - 1m0s -" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// A Cluster whose InstanceGroup the API server refuses with the template stops the fleet.
+func TestRefusedInstanceGroupStops(t *testing.T) {
+	w := newSuite(t)
+	w.start()
+	w.clusters(limit(1), "a", "b")
+	for _, name := range []string{"a", "b"} {
+		w.mustApply("author", "InstanceGroup", name+"1", "{cluster: "+name+", minSize: 1, maxSize: 3, instanceTypes: [m6i.large]}")
+		w.healGroup(name + "1")
+	}
+	w.mark(w.fleet("all"), `{"spec":{"template":{"instanceGroups":[{"name":"all","image":"ami-none"}]}}}`)
+	stopped := w.reason("all", "RolloutStopped")
+	if message := stopped.Status.Details[0].Message; !strings.Contains(message, "InstanceGroup a1: The API server refuses the template") ||
+		!strings.Contains(message, "write the ID of an AMI") {
+		t.Errorf("the message is %s", message)
+	}
+	w.mark(w.fleet("all"), `{"spec":{"template":{"instanceGroups":[{"name":"all","selector":{"matchLabels":{"-":"?"}}}]}}}`)
+	invalid := w.reason("all", "InvalidSelector")
+	if message := meta.FindStatusCondition(invalid.Status.Conditions, "Ready").Message; !strings.Contains(message, "spec.template cannot be used: instanceGroups[all]: selector: ") {
+		t.Errorf("the message is %s", message)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/fleet"
 )
 
@@ -17,15 +17,15 @@ const retryRefused = 5 * time.Minute
 // memory is what the controller remembers of a Fleet. It is lost with the process: then the API server says it again.
 type memory struct {
 	mu sync.Mutex
-	// clusters is what is known of each Cluster.
-	clusters map[types.UID]*remembered
+	// objects is what is known of each Cluster and InstanceGroup.
+	objects map[types.UID]*remembered
 }
 
-// remembered is what the controller remembers of a Cluster.
+// remembered is what the controller remembers of a Cluster or an InstanceGroup.
 type remembered struct {
 	// applied is the generation that an apply returned. The cache may have an older one.
 	applied int64
-	// version and revision are the version of the Cluster and the template for which the rest holds.
+	// version and revision are the version of the object and the template for which the rest holds.
 	version, revision string
 	// compared is the comparison with the template, nil if there is none yet.
 	compared *fleet.Comparison
@@ -41,7 +41,7 @@ func (c *controller) memoryOf(uid types.UID) *memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known[uid] == nil {
-		c.known[uid] = &memory{clusters: map[types.UID]*remembered{}}
+		c.known[uid] = &memory{objects: map[types.UID]*remembered{}}
 	}
 	return c.known[uid]
 }
@@ -53,27 +53,27 @@ func (c *controller) forget(uid types.UID) {
 	delete(c.known, uid)
 }
 
-// of returns what is remembered of a Cluster, for its version and a template. The caller holds the lock.
-func (m *memory) of(cluster *v1alpha1.Cluster, revision string, now time.Time) *remembered {
-	r := m.clusters[cluster.UID]
+// of returns what is remembered of an object, for its version and a template. The caller holds the lock.
+func (m *memory) of(object client.Object, revision string, now time.Time) *remembered {
+	r := m.objects[object.GetUID()]
 	if r == nil {
 		r = &remembered{}
-		m.clusters[cluster.UID] = r
+		m.objects[object.GetUID()] = r
 	}
 	if r.revision != revision || r.refused != "" && now.Sub(r.at) >= retryRefused {
 		r.refused = ""
 	}
-	if r.version != cluster.ResourceVersion || r.revision != revision {
-		r.version, r.revision, r.compared, r.conflicts = cluster.ResourceVersion, revision, nil, nil
+	if r.version != object.GetResourceVersion() || r.revision != revision {
+		r.version, r.revision, r.compared, r.conflicts = object.GetResourceVersion(), revision, nil, nil
 	}
 	return r
 }
 
-// keep drops what is remembered of Clusters that the Fleet no longer has. The caller holds the lock.
+// keep drops what is remembered of objects that the Fleet no longer has. The caller holds the lock.
 func (m *memory) keep(uids map[types.UID]bool) {
-	for uid := range m.clusters {
+	for uid := range m.objects {
 		if !uids[uid] {
-			delete(m.clusters, uid)
+			delete(m.objects, uid)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package fleets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +53,7 @@ func (s rollOutStep) EnsureCreated(ctx context.Context, f *v1alpha1.Fleet) opera
 	}
 	template, err := fleet.NewTemplate(&f.Spec.Template)
 	if err != nil {
-		return operatorkit.Fail(err)
+		return operatorkit.Stall("InvalidSelector", fmt.Sprintf("spec.template cannot be used: %s. Correct it.", err))
 	}
 	r := &run{controller: s.controller, fleet: f, template: template, memory: s.memoryOf(f.UID), now: s.options.Clock.Now()}
 	r.memory.mu.Lock()
@@ -153,7 +155,7 @@ func (r *run) apply(ctx context.Context, plan *fleet.Plan) (time.Duration, error
 	}
 	var problems []error
 	for _, uid := range append(plan.Apply, claimed...) {
-		changed, err := r.applyTo(ctx, byUID[uid])
+		changed, err := r.applyAll(ctx, byUID[uid])
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -165,7 +167,7 @@ func (r *run) apply(ctx context.Context, plan *fleet.Plan) (time.Duration, error
 }
 
 func (r *run) anyRefused() bool {
-	for _, one := range r.memory.clusters {
+	for _, one := range r.memory.objects {
 		if one.refused != "" {
 			return true
 		}
@@ -191,6 +193,9 @@ func (r *run) read(ctx context.Context, selector selector) error {
 		group := &groups.Items[i]
 		r.groups[group.Spec.Cluster] = append(r.groups[group.Spec.Cluster], group)
 	}
+	for _, groups := range r.groups {
+		slices.SortFunc(groups, func(a, b *v1alpha1.InstanceGroup) int { return cmp.Compare(a.Name, b.Name) })
+	}
 	for i := range clusters.Items {
 		if clusters.Items[i].DeletionTimestamp.IsZero() {
 			r.clusters = append(r.clusters, &clusters.Items[i])
@@ -206,7 +211,10 @@ func (r *run) input(waves []fleet.Wave) (fleet.Input, error) {
 	}
 	labeled, uids := make([]fleet.Labeled, len(r.clusters)), map[types.UID]bool{}
 	for i, one := range r.clusters {
-		labeled[i], uids[one.UID] = fleet.Labeled{UID: one.UID, Labels: one.Labels}, true
+		labeled[i] = fleet.Labeled{UID: one.UID, Labels: one.Labels}
+		for _, object := range r.objectsOf(one) {
+			uids[object.GetUID()] = true
+		}
 	}
 	r.memory.keep(uids)
 	for i, wave := range fleet.Assign(waves, labeled) {
@@ -220,21 +228,45 @@ func (r *run) input(waves []fleet.Wave) (fleet.Input, error) {
 	return in, nil
 }
 
-// facts returns what the decision needs to know of a Cluster.
+// facts returns what the decision needs to know of a Cluster and its InstanceGroups.
 func (r *run) facts(cluster *v1alpha1.Cluster) (fleet.Cluster, error) {
-	known := r.memory.of(cluster, r.template.Revision, r.now)
-	if known.compared == nil {
-		compared, err := r.template.Compare(cluster, fleet.Manager(r.fleet.Name), known.conflicts)
+	var all fleet.Comparison
+	var refused string
+	behind := false // whether the cache has an object from before the template was applied to it
+	for i, object := range r.objectsOf(cluster) {
+		known, err := r.compare(object)
 		if err != nil {
 			return fleet.Cluster{}, err
 		}
-		known.compared = &compared
+		behind = behind || object.GetGeneration() < known.applied
+		if i == 0 {
+			all, refused = *known.compared, known.refused
+			continue
+		}
+		all = all.With(object.GetName(), *known.compared)
+		if known.refused != "" {
+			refused = cmp.Or(refused, "InstanceGroup "+object.GetName()+": "+known.refused)
+		}
 	}
-	one := fleet.NewCluster(cluster, r.groups[cluster.Name], *known.compared, isPaused(cluster))
-	one.Refused = known.refused
-	if cluster.Generation < known.applied {
+	one := fleet.NewCluster(cluster, r.groups[cluster.Name], all, isPaused(cluster))
+	one.Refused = refused
+	if behind {
 		one.Outdated, one.Unclaimed, one.New, one.Health = false, false, false, fleet.Unhealthy
 		one.Message = "The operator has not reconciled the last change yet."
 	}
 	return one, nil
+}
+
+// compare compares the template with an object, once for each version of it.
+func (r *run) compare(object client.Object) (*remembered, error) {
+	known := r.memory.of(object, r.template.Revision, r.now)
+	if known.compared != nil {
+		return known, nil
+	}
+	compared, err := r.template.Compare(object, fleet.Manager(r.fleet.Name), known.conflicts)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It names the object.
+	}
+	known.compared = &compared
+	return known, nil
 }

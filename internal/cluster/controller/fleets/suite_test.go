@@ -1,9 +1,11 @@
 package fleets_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -173,6 +175,33 @@ func (w *suite) get(name string) *v1alpha1.Cluster {
 	return found
 }
 
+func (w *suite) group(name string) *v1alpha1.InstanceGroup {
+	w.t.Helper()
+	found := &v1alpha1.InstanceGroup{}
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, found); err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// settings returns what a fleet may set of InstanceGroups.
+func (w *suite) settings(names ...string) string {
+	w.t.Helper()
+	shown := make([]string, len(names))
+	for i, name := range names {
+		spec := w.group(name).Spec
+		pause, batch := "-", "-"
+		if spec.RollingUpdate.Pause != nil {
+			pause = spec.RollingUpdate.Pause.Duration.String()
+		}
+		if spec.RollingUpdate.BatchSize != nil {
+			batch = spec.RollingUpdate.BatchSize.String()
+		}
+		shown[i] = fmt.Sprint(name, " ", cmp.Or(spec.Roll, "-"), " ", pause, " ", batch)
+	}
+	return strings.Join(shown, ", ")
+}
+
 func (w *suite) fleet(name string) *v1alpha1.Fleet {
 	w.t.Helper()
 	found := &v1alpha1.Fleet{}
@@ -206,6 +235,19 @@ func (w *suite) heal(name string) {
 		c.Status.Release, c.Status.Version, c.Status.PendingChanges = c.Spec.Release, "v1.36.3", nil
 		set(c, "Ready", metav1.ConditionTrue, "")
 		meta.RemoveStatusCondition(&c.Status.Conditions, "Stalled")
+	})
+}
+
+// healGroup makes an InstanceGroup Ready with its spec.
+func (w *suite) healGroup(name string) {
+	w.t.Helper()
+	w.eventually("the status is written", func() error {
+		group := w.group(name)
+		group.Status.ObservedGeneration, group.Status.Release = group.Generation, w.get(group.Spec.Cluster).Spec.Release
+		meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
+			Type: "Ready", Status: metav1.ConditionTrue, Reason: "Test", ObservedGeneration: group.Generation,
+		})
+		return w.client.Status().Update(w.t.Context(), group)
 	})
 }
 

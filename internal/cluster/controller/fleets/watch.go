@@ -49,7 +49,6 @@ func trimCluster(obj any) (any, error) {
 		return obj, nil
 	}
 	trimMeta(&cluster.ObjectMeta)
-	cluster.ManagedFields = slices.DeleteFunc(cluster.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" })
 	was := &cluster.Status
 	cluster.Status = v1alpha1.ClusterStatus{
 		ObservedGeneration: was.ObservedGeneration, Conditions: trimConditions(was.Conditions), Version: was.Version, Release: was.Release,
@@ -65,8 +64,6 @@ func trimGroup(obj any) (any, error) {
 		return obj, nil
 	}
 	trimMeta(&group.ObjectMeta)
-	group.ManagedFields = nil
-	group.Spec = v1alpha1.InstanceGroupSpec{Cluster: group.Spec.Cluster}
 	was := &group.Status
 	group.Status = v1alpha1.InstanceGroupStatus{
 		ObservedGeneration: was.ObservedGeneration, Conditions: trimConditions(was.Conditions), Release: was.Release,
@@ -79,6 +76,7 @@ func trimMeta(of *metav1.ObjectMeta) {
 	maps.DeleteFunc(of.Annotations, func(key, _ string) bool {
 		return key != v1alpha1.PausedAnnotation && key != v1alpha1.FleetOwnsAnnotation
 	})
+	of.ManagedFields = slices.DeleteFunc(of.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" })
 	of.Finalizers, of.OwnerReferences = nil, nil
 }
 
@@ -172,7 +170,8 @@ func clusterMatters(was, is *v1alpha1.Cluster) bool {
 
 func groupMatters(was, is *v1alpha1.InstanceGroup) bool {
 	return was.UID != is.UID || was.Generation != is.Generation || was.Status.Release != is.Status.Release ||
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !maps.Equal(was.Labels, is.Labels) ||
+		was.Annotations[v1alpha1.FleetOwnsAnnotation] != is.Annotations[v1alpha1.FleetOwnsAnnotation] ||
 		was.Status.ObservedGeneration != is.Status.ObservedGeneration ||
 		len(was.Status.PendingChanges) != len(is.Status.PendingChanges) || !sameConditions(was.Status.Conditions, is.Status.Conditions)
 }
