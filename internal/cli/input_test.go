@@ -167,6 +167,12 @@ func refusals() map[string]refusal {
 			want:  "cidr cannot change: create a new cluster",
 			lines: 2,
 		},
+		"encryption that is added": {
+			make:  manifest("  region: eu-central-1\n", "  region: eu-central-1\n  api: {encryption: {}}\n"),
+			args:  replace,
+			want:  "demo.yml, document 1, line 1: cluster demo: spec.api.encryption cannot be added to a cluster that no operator manages",
+			lines: 2,
+		},
 		"a release that there is not": {
 			make:  manifest("v1.36.3", "v1.29.0"),
 			args:  replace,
@@ -274,6 +280,11 @@ func refusals() map[string]refusal {
 			make: kept("cluster.yaml", "10.0.0.0/16", "10.1.0.0/16"),
 			args: load,
 			want: "Cluster demo: spec.network: cidr cannot change: create a new cluster",
+		},
+		"an edit by hand that adds encryption": {
+			make: kept("cluster.yaml", "  region: eu-central-1\n", "  region: eu-central-1\n  api: {encryption: {}}\n"),
+			args: load,
+			want: "spec.api.encryption cannot be added to a cluster that no operator manages",
 		},
 		"a status half written": {
 			make: half("status/cluster.yaml"),

@@ -25,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/get"
 	"github.com/aws-operator/aws-operator/internal/cli/graph"
 	"github.com/aws-operator/aws-operator/internal/cli/iam"
+	"github.com/aws-operator/aws-operator/internal/cli/image"
 	"github.com/aws-operator/aws-operator/internal/cli/importing"
 	"github.com/aws-operator/aws-operator/internal/cli/internal/usage"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
@@ -101,7 +102,7 @@ to the object and to a ConfigMap.`,
 	group(root, "Clusters:",
 		create.Command(), replace.Command(), get.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(),
 		upgrade.Command(), addons.Command(), validate.Command(), diagnose.Command(), backups.Command(), export.Command(), graph.Command(),
-		deletion.Command())
+		deletion.Command(), image.Command())
 	group(root, "Services:", importing.Command(), modeltest.Command(), render.Command())
 	group(root, "Operator:", operator.Command(), status.Command(), console.Command(), retry.Command(), iam.Command())
 	group(root, "Local:", demo.Command(), local.Command(), simulator.Command())

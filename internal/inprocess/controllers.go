@@ -74,7 +74,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 		Workload: workload.New(
 			workload.Options{Logger: r.Logger.WithName("workload"), Clock: r.Clock, UserAgent: r.AWS.UserAgent, Config: r.Workload},
 		),
-		AccountID: account, ClusterName: operator.DefaultClusterName, NodeupDir: r.NodeupDir, Releases: releases, WithoutRotation: true,
+		AccountID: account, ClusterName: operator.DefaultClusterName, NodeupDir: r.NodeupDir, Releases: releases, Brief: true,
 		Roles:   []grant.Grant{{Namespace: "*", Pattern: "*"}}, // The user's own credentials decide.
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: r.Clock, Logger: r.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(clients, operator.DefaultClusterName, r.Clock, r.Logger.WithName("cleanup")),

@@ -187,7 +187,7 @@ func (r *run) load(ctx context.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence that names what is missing
 	}
-	if err := r.refuseRotation(objects); err != nil {
+	if err := r.refuseStages(objects); err != nil {
 		return err
 	}
 	for _, object := range objects.All() {
@@ -199,18 +199,23 @@ func (r *run) load(ctx context.Context) error {
 	return nil
 }
 
-// refuseRotation returns an error if the cluster's CAs are to be rotated: a run ends before the nodes of a stage were
-// replaced.
-func (r *run) refuseRotation(objects *state.Objects) error {
-	asked := objects.Cluster.Spec.Certificates
-	if asked == nil || r.Goal != Ready {
+// refuseStages returns an error if the cluster's CAs are to be rotated, or encryption is to be added to it: a run ends
+// before the nodes of a stage were replaced.
+func (r *run) refuseStages(objects *state.Objects) error {
+	if r.Goal != Ready {
 		return nil
 	}
 	cas, err := objects.CAs(r.Clock)
-	if err != nil || !cas.Rotation().Due(asked.Rotate) {
+	if err != nil {
 		return nil //nolint:nilerr // The controllers report what is wrong with CAs.
 	}
-	return fmt.Errorf("cluster %s: %s", r.Cluster, model.RotationNeedsOperator)
+	if asked := objects.Cluster.Spec.Certificates; asked != nil && cas.Rotation().Due(asked.Rotate) {
+		return fmt.Errorf("cluster %s: %s", r.Cluster, model.RotationNeedsOperator)
+	}
+	if state := cas.Encryption(); model.AddsEncryption(objects.Cluster, state.Stage) || state.InProgress() {
+		return fmt.Errorf("cluster %s: %s", r.Cluster, model.EncryptionNeedsOperator)
+	}
+	return nil
 }
 
 func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {

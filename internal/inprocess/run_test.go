@@ -17,14 +17,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// A run ends before the nodes of a stage were replaced, so it refuses to rotate CAs; a cluster that is deleted needs none.
-func TestRotationIsRefused(t *testing.T) {
+// A run ends before the nodes of a stage were replaced, so it refuses to rotate CAs and to add encryption; a cluster that
+// is deleted needs neither.
+func TestStagesAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
 	w.must(w.run(w.options(inprocess.Ready)))
 	edit(w, aCluster(""), func(c *v1alpha1.Cluster) { c.Spec.Certificates = &v1alpha1.Certificates{Rotate: "1"} })
 	if err := w.run(w.options(inprocess.Ready)); err == nil || !strings.Contains(err.Error(), "spec.certificates.rotate requires an operator") {
 		t.Errorf("a run with a request for a rotation returns %v", err)
+	}
+	edit(w, aCluster(""), func(c *v1alpha1.Cluster) { c.Spec.Certificates, c.Spec.API.Encryption = nil, &v1alpha1.Encryption{} })
+	if err := w.run(w.options(inprocess.Ready)); err == nil || !strings.Contains(err.Error(), "spec.api.encryption cannot be added") {
+		t.Errorf("a run that adds encryption returns %v", err)
 	}
 	w.must(w.run(w.options(inprocess.Gone)))
 }

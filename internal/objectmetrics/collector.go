@@ -118,6 +118,12 @@ var (
 	backupDesc = prometheus.NewDesc("aws_operator_cluster_last_backup_timestamp_seconds",
 		"Unix time of the last backup; absent without one, and while backups are disabled.",
 		[]string{"namespace", "name"}, nil)
+	bucketBackupDesc = prometheus.NewDesc("aws_operator_cluster_last_bucket_backup_timestamp_seconds",
+		"Unix time of the last backup in the bucket; absent without one.",
+		[]string{"namespace", "name"}, nil)
+	conditionDesc = prometheus.NewDesc("aws_operator_cluster_condition_not_true",
+		"1 for each condition of a Cluster about its upkeep that is not True.",
+		[]string{"namespace", "name", "condition", "reason"}, nil)
 	etcdSizeDesc = prometheus.NewDesc("aws_operator_cluster_etcd_size_bytes",
 		"Size of etcd's database; absent if the API server does not report it.",
 		[]string{"namespace", "name"}, nil)
@@ -127,6 +133,9 @@ var (
 	certificatesDesc = prometheus.NewDesc("aws_operator_cluster_certificate_expiry_timestamp_seconds",
 		"Unix time at which the first certificate expires, of the CAs or the slots.",
 		[]string{"namespace", "name", "of"}, nil)
+	rotationDesc = prometheus.NewDesc("aws_operator_cluster_rotation_start_timestamp_seconds",
+		"Unix time at which a rotation of CAs began; absent without one.",
+		[]string{"namespace", "name", "stage"}, nil)
 	pendingDesc = prometheus.NewDesc("aws_operator_pending_changes",
 		"Changes of stacks that wait for approval.",
 		[]string{"group", "kind", "namespace"}, nil)
@@ -153,7 +162,8 @@ type scrapes struct {
 // Describe implements prometheus.Collector.
 func (s *scrapes) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		objectsDesc, notReadyDesc, driftedDesc, backupDesc, certificatesDesc, etcdSizeDesc, etcdQuotaDesc,
+		objectsDesc, notReadyDesc, driftedDesc, backupDesc, bucketBackupDesc, conditionDesc, certificatesDesc,
+		rotationDesc, etcdSizeDesc, etcdQuotaDesc,
 		pendingDesc, runningDesc, nodesDesc, rolloutDesc, rolloutNodesDesc,
 	} {
 		descs <- desc
@@ -180,6 +190,10 @@ type tally struct {
 	notReady map[schema.GroupKind]time.Time
 	drifted  map[schema.GroupKind]int
 	backups  map[client.ObjectKey]time.Time
+	// bucketBackups are the times of the newest backups in buckets.
+	bucketBackups map[client.ObjectKey]time.Time
+	// conditions are the reasons of conditions that are not True.
+	conditions map[condition]string
 	// certificates are the times at which those of Clusters expire.
 	certificates map[client.ObjectKey]*clusterv1alpha1.CertificatesStatus
 	etcd         map[client.ObjectKey]*clusterv1alpha1.EtcdSpaceStatus
@@ -219,6 +233,7 @@ func (c *counts) addStacks(pending int, statuses ...string) {
 func newTally() *tally {
 	return &tally{
 		objects: map[series]*counts{}, notReady: map[schema.GroupKind]time.Time{}, drifted: map[schema.GroupKind]int{},
+		bucketBackups: map[client.ObjectKey]time.Time{}, conditions: map[condition]string{},
 		backups: map[client.ObjectKey]time.Time{}, certificates: map[client.ObjectKey]*clusterv1alpha1.CertificatesStatus{},
 		etcd:  map[client.ObjectKey]*clusterv1alpha1.EtcdSpaceStatus{},
 		nodes: map[client.ObjectKey]clusterv1alpha1.NodeCount{}, rollouts: map[owner]*clusterv1alpha1.RolloutStatus{},
@@ -272,25 +287,6 @@ func (t *tally) add(kind schema.GroupKind, obj client.Object) {
 	}
 }
 
-func (t *tally) addCluster(cluster *clusterv1alpha1.Cluster, n *counts) {
-	key := client.ObjectKeyFromObject(cluster)
-	n.addStacks(len(cluster.Status.PendingChanges))
-	for i := range cluster.Status.Stacks {
-		n.addStacks(0, cluster.Status.Stacks[i].Status)
-	}
-	t.nodes[key] = cluster.Status.Nodes
-	if backup := cluster.Status.Backup; backup != nil && backup.LastTime != nil && !cluster.Spec.Backup.Disabled {
-		t.backups[key] = backup.LastTime.Time
-	}
-	if expiry := cluster.Status.Certificates; expiry != nil {
-		t.certificates[key] = expiry
-	}
-	if etcd := cluster.Status.Etcd; etcd != nil && etcd.Space != nil && etcd.Space.SizeBytes > 0 {
-		t.etcd[key] = etcd.Space
-	}
-	t.addRollout("Cluster", cluster, cluster.Status.Rollout)
-}
-
 // addRollout adds a rollout that is not complete.
 func (t *tally) addRollout(kind string, obj client.Object, rollout *clusterv1alpha1.RolloutStatus) {
 	if rollout == nil || rollout.Started == nil {
@@ -339,20 +335,5 @@ func (t *tally) reportClusters(gauge func(desc *prometheus.Desc, value float64, 
 		gauge(rolloutNodesDesc, float64(rollout.Updated), of.kind, of.key.Namespace, of.key.Name, "updated")
 		gauge(rolloutNodesDesc, float64(rollout.Total), of.kind, of.key.Namespace, of.key.Name, "total")
 	}
-	for cluster, expiry := range t.certificates {
-		for of, at := range map[string]*metav1.Time{"cas": expiry.CAsExpire, "slots": expiry.SlotsExpire} {
-			if at != nil {
-				gauge(certificatesDesc, float64(at.Unix()), cluster.Namespace, cluster.Name, of)
-			}
-		}
-	}
-	for cluster, space := range t.etcd {
-		gauge(etcdSizeDesc, float64(space.SizeBytes), cluster.Namespace, cluster.Name)
-		if space.QuotaBytes > 0 {
-			gauge(etcdQuotaDesc, float64(space.QuotaBytes), cluster.Namespace, cluster.Name)
-		}
-	}
-	for cluster, at := range t.backups {
-		gauge(backupDesc, float64(at.Unix()), cluster.Namespace, cluster.Name)
-	}
+	t.reportUpkeep(gauge)
 }

@@ -180,6 +180,41 @@ aws_operator_cluster_last_backup_timestamp_seconds{name="saved",namespace="blue"
 `, "aws_operator_cluster_last_backup_timestamp_seconds")
 }
 
+func TestConditionsAndBucketBackupsOfClustersAreReported(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	condition := func(name string, status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: name, Status: status, Reason: reason}
+	}
+	clusters := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&clusterv1alpha1.Cluster{
+			ObjectMeta: meta("blue", "late", 0),
+			Status: clusterv1alpha1.ClusterStatus{
+				Backup: &clusterv1alpha1.BackupStatus{Bucket: &clusterv1alpha1.BucketBackups{LastTime: metav1.NewTime(start)}},
+				Conditions: []metav1.Condition{
+					condition("BackedUpToBucket", metav1.ConditionFalse, "BackupLate"),
+					condition("AuditLogShipped", metav1.ConditionUnknown, "NotReported"),
+					condition("CertificatesValid", metav1.ConditionTrue, "Valid"), condition("Ready", metav1.ConditionFalse, "Failed"),
+				},
+			},
+		},
+		&clusterv1alpha1.Cluster{ObjectMeta: meta("green", "without", 0)},
+	).Build()
+	registry := started(t, logr.Discard(),
+		objectmetrics.Cached(clusters, scheme, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.InstanceGroupList{}))
+	compare(t, registry, `
+# HELP aws_operator_cluster_condition_not_true 1 for each condition of a Cluster about its upkeep that is not True.
+# TYPE aws_operator_cluster_condition_not_true gauge
+aws_operator_cluster_condition_not_true{condition="AuditLogShipped",name="late",namespace="blue",reason="NotReported"} 1
+aws_operator_cluster_condition_not_true{condition="BackedUpToBucket",name="late",namespace="blue",reason="BackupLate"} 1
+# HELP aws_operator_cluster_last_bucket_backup_timestamp_seconds Unix time of the last backup in the bucket; absent without one.
+# TYPE aws_operator_cluster_last_bucket_backup_timestamp_seconds gauge
+aws_operator_cluster_last_bucket_backup_timestamp_seconds{name="late",namespace="blue"} 1.767323045e+09
+`, "aws_operator_cluster_condition_not_true", "aws_operator_cluster_last_bucket_backup_timestamp_seconds")
+}
+
 func TestExpiryOfCertificatesIsReported(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
@@ -191,6 +226,7 @@ func TestExpiryOfCertificatesIsReported(t *testing.T) {
 			ObjectMeta: meta("blue", "up", 0),
 			Status: clusterv1alpha1.ClusterStatus{Certificates: &clusterv1alpha1.CertificatesStatus{
 				CAsExpire: &expiry, SlotsExpire: new(metav1.NewTime(start.Add(-time.Minute))),
+				Rotation: &clusterv1alpha1.CertificateRotation{Stage: clusterv1alpha1.RotationRenew, Started: &expiry},
 			}},
 		},
 		&clusterv1alpha1.Cluster{
@@ -207,7 +243,10 @@ func TestExpiryOfCertificatesIsReported(t *testing.T) {
 aws_operator_cluster_certificate_expiry_timestamp_seconds{name="new",namespace="blue",of="cas"} 1.767323045e+09
 aws_operator_cluster_certificate_expiry_timestamp_seconds{name="up",namespace="blue",of="cas"} 1.767323045e+09
 aws_operator_cluster_certificate_expiry_timestamp_seconds{name="up",namespace="blue",of="slots"} 1.767322985e+09
-`, "aws_operator_cluster_certificate_expiry_timestamp_seconds")
+# HELP aws_operator_cluster_rotation_start_timestamp_seconds Unix time at which a rotation of CAs began; absent without one.
+# TYPE aws_operator_cluster_rotation_start_timestamp_seconds gauge
+aws_operator_cluster_rotation_start_timestamp_seconds{name="up",namespace="blue",stage="Renew"} 1.767323045e+09
+`, "aws_operator_cluster_certificate_expiry_timestamp_seconds", "aws_operator_cluster_rotation_start_timestamp_seconds")
 }
 
 func TestChangesAndStacksAreCounted(t *testing.T) {

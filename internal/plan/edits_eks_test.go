@@ -59,6 +59,20 @@ var eksEdits = []edit{
 	{"fewer add-ons of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 		c.Spec.ControlPlane.EKS.Addons, c.Spec.ControlPlane.EKS.PodIdentities = c.Spec.ControlPlane.EKS.Addons[:1], nil
 	}, nil},
+	{"Auto Mode of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.AutoMode = &v1alpha1.EKSAutoMode{
+			NodePools: []v1alpha1.EKSNodePool{v1alpha1.EKSSystem}, SelfManagedAddons: v1alpha1.EKSKeepSelfManagedAddons,
+		}
+	}, nil},
+	{"another node pool of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.AutoMode.NodePools = []v1alpha1.EKSNodePool{v1alpha1.EKSGeneralPurpose, v1alpha1.EKSSystem}
+	}, nil},
+	{"no node pools of EKS", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.AutoMode.NodePools = []v1alpha1.EKSNodePool{}
+	}, nil},
+	{"Auto Mode of EKS is disabled", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ControlPlane.EKS.AutoMode.State = v1alpha1.EKSAutoModeDisabled
+	}, nil},
 	{"the sizes of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.MaxSize = 6 }, nil},
 	{"a label of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.Labels = map[string]string{"tier": "web"}

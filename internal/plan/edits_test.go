@@ -149,6 +149,24 @@ var edits = []edit{
 		}
 	}, []string{slotStack, groupStack}},
 	{"no bastion", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Bastion = nil }, nil},
+	{
+		"a release of the next resource set",
+		func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Release = "v1.36.4" },
+		[]string{slotStack, groupStack},
+	},
+	{"serving certificates from the cluster", serving(v1alpha1.KubeletsIssued), []string{slotStack, groupStack}},
+	{"API servers that verify kubelets", serving(v1alpha1.KubeletsVerified), []string{slotStack}},
+	{"API servers that no longer verify kubelets", serving(v1alpha1.KubeletsIssued), []string{slotStack}},
+	{"self-signed serving certificates", serving(v1alpha1.KubeletsSelfSigned), []string{slotStack, groupStack}},
+	{"an issuer for service accounts", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.ServiceAccountIssuer = &v1alpha1.ServiceAccountIssuer{}
+	}, []string{slotStack}},
+}
+
+func serving(certificates v1alpha1.KubeletServing) func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {
+	return func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Certificates = &v1alpha1.Certificates{KubeletServing: certificates}
+	}
 }
 
 // For each edit the plan says what then happens in CloudFormation, when the operator's controllers
@@ -174,7 +192,7 @@ func TestPlanMatchesWhatHappens(t *testing.T) {
 		GroupName: aws.String("existing"), Strategy: ec2types.PlacementStrategySpread,
 	})
 	w.must(err)
-	w.put(first, cluster, group)
+	w.put(first, w.simulated("v1.36.4"), cluster, group)
 	w.apply("demo")
 	seen := map[string]bool{}
 	w.events(seen)

@@ -14,7 +14,9 @@ func (d *draft) removedVolumes() []string {
 	var removed []string
 	snapshot := d.model.Spec.ControlPlane.RestoreSnapshot
 	for _, slot := range d.model.Leaving {
-		removed = append(removed, model.EtcdVolumeID(slot.Index, snapshot, slot.EtcdVolumeGeneration))
+		for i := range model.EtcdVolumes(d.in.Cluster.Status.Outputs, slot.Index) {
+			removed = append(removed, model.EtcdVolumeID(slot.Index, snapshot, slot.EtcdVolumeGeneration+int32(i)))
+		}
 	}
 	return removed
 }

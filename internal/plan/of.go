@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -86,6 +85,8 @@ type draft struct {
 	notes    []string
 	// wants are the instance types and images that a stack asks for, by its name.
 	wants map[string][]offerings.Want
+	// left are the logical IDs of the etcd volumes in zones that slots leave.
+	left []string
 	// alone means that stacks are only rendered, not compared.
 	alone bool
 }
@@ -284,13 +285,23 @@ func (d *draft) resolve(ctx context.Context) error {
 		}
 	}
 	name, suffix := partition.Of(c.Spec.Region)
-	d.model, err = model.Resolve(model.Input{
+	in := model.Input{
 		Cluster: c, Release: of, Operator: d.options.Operator, AccountID: account, Partition: name, DNSSuffix: suffix, Existing: found,
-	})
-	if err != nil {
+	}
+	if d.model, err = model.Resolve(in); err != nil {
 		return fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
-	d.model.Keys, err = d.keys()
+	moves, err := d.moves(ctx)
+	if err != nil {
+		return err
+	}
+	if in.Cluster = d.in.Cluster; moves {
+		if d.model, err = model.Resolve(in); err != nil {
+			return fmt.Errorf("cluster %s: %w", c.Name, err)
+		}
+	}
+	keys, err := d.keys()
+	d.model.SetKeys(keys)
 	return err
 }
 
@@ -371,14 +382,23 @@ func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
 // notKnownYet is the prefix of placeholders for outputs that the base stack does not have yet.
 const notKnownYet = "known once stack"
 
+// renderBase renders the base stack as it is at the end, when the slots by which the control plane shrinks have left.
+func (d *draft) renderBase() (*render.Stack, error) {
+	final := *d.model
+	final.Leaving = nil
+	rendered, err := render.Base(&final)
+	if err != nil {
+		return nil, fmt.Errorf("the base stack cannot be rendered: %w", err)
+	}
+	return rendered, nil
+}
+
 // base plans the base stack, whose outputs the other stacks use.
 func (d *draft) base(ctx context.Context) error {
 	c := d.in.Cluster
-	final := *d.model
-	final.Leaving = nil // The plan is about the end, when the slots by which the control plane shrinks have left.
-	rendered, err := render.Base(&final)
+	rendered, err := d.renderBase()
 	if err != nil {
-		return fmt.Errorf("the base stack cannot be rendered: %w", err)
+		return err
 	}
 	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, record.Find(c, d.model.StackName), c); err != nil {
 		return err
@@ -493,13 +513,13 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	s.Allow = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation])
 	s.Allow.Annotation, s.Allow.Object = allowAnnotation, owner.GetName()
 	if s.Part == Base {
-		s.Allow.Gone = d.removedVolumes()
+		s.Allow.Gone = append(d.removedVolumes(), d.left...)
 	}
 	s.Except, _ = cfnstack.ParseDriftExceptions(owner.GetAnnotations()[v1alpha1.IgnoreDriftAnnotation]) // Unknown values except nothing.
 	want := stacks.Desired(s.Wanted)
 	digest := want.Digest()
-	there := known.StackID != "" && known.Status != "DELETE_COMPLETE"
-	s.Same = there && known.Digest == digest && known.PendingDigest == ""
+	there := exists(&known)
+	s.Same = isCurrent(&known, digest)
 	if there && known.PendingDigest != "" {
 		d.note("An operation on stack %s is in progress (%s); the plan compares with its current template.", s.Name, known.Status)
 	}
@@ -524,56 +544,12 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	return nil
 }
 
-// circumstances adds notes about settings that affect the changes.
-func (d *draft) circumstances(p *Plan) {
-	c := d.in.Cluster
-	if p.Empty() {
-		return
-	}
-	if warning := model.NoBackups(c); warning != "" && d.options.NoOperator && c.DeletionTimestamp.IsZero() {
-		d.note("%s", warning)
-	}
-	if c.Spec.Paused {
-		d.note("The cluster is paused: the operator makes none of these changes until spec.paused is removed.")
-	}
-	if was := c.Status.Release; was != "" && was != c.Spec.Release && c.DeletionTimestamp.IsZero() {
-		text := "The cluster moves from Release %s to %s."
-		if d.model.EKS() == nil { // It has none of the release.
-			text += " Its addons, which are in no stack, are updated, too."
-		}
-		d.note(text, was, c.Spec.Release)
-	}
-	if d.isDeployed() && c.Spec.UpdatePolicy == v1alpha1.UpdateManual {
-		d.note("The cluster's updatePolicy is Manual: each change waits for approval.")
-	}
-	if d.isDeployed() && c.Spec.ControlPlane.RestoreSnapshot != "" && p.Stacks[0].Action != None {
-		d.note(
-			"etcd's volumes are created from snapshot %s: the instances of all slots are deleted and created again, and the API is unavailable meanwhile.",
-			c.Spec.ControlPlane.RestoreSnapshot,
-		)
-	}
-	if len(d.model.AllSlots()) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
-		d.note("The control plane has one slot: the API is unavailable while its instance is replaced.")
-	}
-	for _, id := range slices.Sorted(maps.Keys(p.stays())) {
-		d.note(
-			"%s of stack %s gets a new launch template. It applies to new instances only: the existing ones are not replaced.",
-			id,
-			p.Stacks[0].Name,
-		)
-	}
+// exists reports whether a stack exists.
+func exists(known *record.Stack) bool {
+	return known.StackID != "" && known.Status != "DELETE_COMPLETE"
 }
 
-// stays are the Auto Scaling groups of the base stack whose launch template changes without a
-// replacement of their instances.
-func (p *Plan) stays() map[string]bool {
-	found := map[string]bool{}
-	for i := range p.Stacks[0].Resources {
-		r := &p.Stacks[0].Resources[i]
-		if r.Type == typeGroup && r.Action == Update && !r.Rolls &&
-			slices.ContainsFunc(r.Properties, func(p Property) bool { return p.Cause != "" }) {
-			found[r.LogicalID] = true
-		}
-	}
-	return found
+// isCurrent reports whether a stack exists as it is wanted.
+func isCurrent(known *record.Stack, digest string) bool {
+	return exists(known) && known.Digest == digest && known.PendingDigest == ""
 }

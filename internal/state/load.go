@@ -77,7 +77,11 @@ func checkEdits(ctx context.Context, all *found) error {
 		if seen != nil && sameSpec(object, seen) {
 			return
 		}
-		if err := admit.Check(ctx, object, seen); err != nil {
+		err := admit.Check(ctx, object, seen)
+		if err == nil {
+			err = checkEncryption(object, seen)
+		}
+		if err != nil {
 			invalid.Problems = append(invalid.Problems, Problem{object, err})
 		}
 	}

@@ -130,6 +130,9 @@ func (f *files) prepare(ctx context.Context, objects []client.Object, t *there) 
 		w.old, w.there = t.old(object)
 		err := admit.Check(ctx, object, w.old)
 		if err == nil {
+			err = checkEncryption(object, w.old)
+		}
+		if err == nil {
 			if err = f.checkReferences(object, objects, t); err != nil {
 				err = fmt.Errorf("%s %s: %w", manifest.Kind(object), object.GetName(), err)
 			}
@@ -186,6 +189,16 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 		}
 	}
 	return nil, false
+}
+
+// checkEncryption returns an error if encryption is added to a cluster: only an operator can do that.
+func checkEncryption(object, old client.Object) error {
+	now, ok := object.(*v1alpha1.Cluster)
+	was, existed := old.(*v1alpha1.Cluster)
+	if ok && existed && was != nil && was.Spec.API.Encryption == nil && now.Spec.API.Encryption != nil {
+		return fmt.Errorf("cluster %s: %s", now.Name, model.EncryptionNeedsOperator)
+	}
+	return nil
 }
 
 // checkReferences returns an error if an object references one that does not exist and is not among

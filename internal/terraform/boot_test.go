@@ -26,6 +26,7 @@ const (
 	workerRole = "arn:aws:iam::123456789012:role/demo-worker"
 	apiAddress = "tf-LB-0123456789abcdef.elb.eu-central-1.amazonaws.com"
 	zoneID     = "Z0987654321ABC"
+	keyARN     = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 )
 
 // one is a function of Terraform's of a text.
@@ -54,6 +55,7 @@ func (p *parsed) evaluation(t *testing.T, c *terraform.Configuration) *hcl.EvalC
 		Variables: map[string]cty.Value{
 			"path":             cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")}),
 			"aws_lb":           every("aws_lb", "dns_name", apiAddress),
+			"aws_kms_key":      every("aws_kms_key", "arn", keyARN),
 			"aws_iam_role":     every("aws_iam_role", "arn", workerRole),
 			"aws_route53_zone": every("aws_route53_zone", "zone_id", zoneID),
 			"data": cty.ObjectVal(map[string]cty.Value{"aws_caller_identity": cty.ObjectVal(map[string]cty.Value{
@@ -152,7 +154,9 @@ func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 func (f fixture) sameBundles(t *testing.T, stored map[string]string) {
 	t.Helper()
 	in := f.input(t)
-	outputs := map[string]string{model.OutputAPIAddress: apiAddress, model.OutputHostedZone: zoneID, model.OutputWorkerRole: workerRole}
+	outputs := map[string]string{
+		model.OutputAPIAddress: apiAddress, model.OutputHostedZone: zoneID, model.OutputWorkerRole: workerRole, model.OutputKey: keyARN,
+	}
 	check := func(b *bootstrap.Bundle, err error) {
 		t.Helper()
 		if err != nil {

@@ -297,7 +297,7 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 	return nil
 }
 
-// nodeGroups adds the stacks of instance groups that EKS manages, and that of the add-ons that need their nodes.
+// nodeGroups adds the stacks of instance groups that EKS manages, and that of the add-ons, most of which need their nodes.
 func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	after := []string{m.scopes[0].resources["Cluster"].address}
 	for _, g := range in.Groups {
@@ -310,7 +310,7 @@ func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 			return err
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
-			if stack.Template.Resources[id].Type == "AWS::EKS::Nodegroup" {
+			if stack.Template.Resources[id].Type == "AWS::EKS::Nodegroup" && !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
 				after = append(after, s.resources[id].address)
 			}
 		}

@@ -23,7 +23,17 @@ var eksRows = map[string]*row{
 				"AuthenticationMode":                      argument("authentication_mode"),
 				"BootstrapClusterCreatorAdminPermissions": plainly("bootstrap_cluster_creator_admin_permissions"),
 			}),
-			"KubernetesNetworkConfig": inner("kubernetes_network_config", fields{"ServiceIpv4Cidr": argument("service_ipv4_cidr")}),
+			"BootstrapSelfManagedAddons": plainly("bootstrap_self_managed_addons"),
+			"ComputeConfig": inner("compute_config", fields{
+				"Enabled":     plainly("enabled"),
+				"NodePools":   argument("node_pools"),
+				"NodeRoleArn": argument("node_role_arn"),
+			}),
+			"StorageConfig": inner("storage_config", fields{"BlockStorage": inner("block_storage", fields{"Enabled": plainly("enabled")})}),
+			"KubernetesNetworkConfig": inner("kubernetes_network_config", fields{
+				"ServiceIpv4Cidr":      argument("service_ipv4_cidr"),
+				"ElasticLoadBalancing": inner("elastic_load_balancing", fields{"Enabled": plainly("enabled")}),
+			}),
 			"ResourcesVpcConfig": inner("vpc_config", fields{
 				"EndpointPrivateAccess": plainly("endpoint_private_access"),
 				"EndpointPublicAccess":  plainly("endpoint_public_access"),

@@ -130,7 +130,7 @@ func warn(cluster *v1alpha1.Cluster, found []etcdbackup.Backup, now time.Time) s
 		return fmt.Sprintf("The nodes of cluster %s make no more backups, since spec.backup.bucket is not set.", cluster.Name)
 	case len(found) == 0:
 		return fmt.Sprintf("There are no backups of cluster %s. %s", cluster.Name, findOut)
-	case now.Sub(found[0].Time) > 2*spec.Interval.Duration:
+	case etcdbackup.IsLate(found, spec.Interval.Duration, now):
 		return fmt.Sprintf(
 			"The newest backup of cluster %s is %s old, but spec.backup.bucket.interval is %s. %s",
 			cluster.Name, duration.HumanDuration(now.Sub(found[0].Time)), duration.HumanDuration(spec.Interval.Duration), findOut,

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/spf13/cobra"
 
@@ -64,23 +63,11 @@ func bucketOf(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cl
 
 // list returns the backups, the newest first.
 func (b *bucket) list(ctx context.Context, now time.Time) ([]etcdbackup.Backup, error) {
-	var found []etcdbackup.Backup
-	pages := s3.NewListObjectsV2Paginator(b.api, &s3.ListObjectsV2Input{
-		Bucket: &b.name, Prefix: aws.String(etcdbackup.Prefix), ExpectedBucketOwner: &b.account,
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("list the backups of cluster %s in the bucket %s: %w", b.cluster.Name, b.name, awsapi.Explain(err))
-		}
-		for i := range page.Contents {
-			if one, ok := etcdbackup.Parse(aws.ToString(page.Contents[i].Key)); ok {
-				one.Size = aws.ToInt64(page.Contents[i].Size)
-				found = append(found, one)
-			}
-		}
+	found, err := etcdbackup.List(ctx, b.api, b.name, b.account, now)
+	if err != nil {
+		return nil, fmt.Errorf("list the backups of cluster %s in the bucket %s: %w", b.cluster.Name, b.name, awsapi.Explain(err))
 	}
-	return etcdbackup.Sorted(found, now), nil
+	return found, nil
 }
 
 // download writes a backup.

@@ -192,7 +192,7 @@ func view(f *v1alpha1.Fleet, clusters []v1alpha1.Cluster, groups []v1alpha1.Inst
 		if !c.DeletionTimestamp.IsZero() {
 			continue
 		}
-		compared, err := template.Compare(c, fleet.Manager(f.Name), nil)
+		compared, err := template.CompareAll(c, of[c.Name], fleet.Manager(f.Name))
 		if err != nil {
 			return nil, fmt.Errorf("compare Cluster %s with the template: %w", c.Name, err)
 		}

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/patience"
@@ -40,16 +37,9 @@ func TestTrialRunsWithTheLeastPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := simulatortest.Root(w.observer, account, region)
-	api := iam.NewFromConfig(root)
 	var arns []string
 	for _, d := range documents {
-		made, err := api.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
-			PolicyName: aws.String(d.Name), PolicyDocument: aws.String(string(d.JSON())),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		arns = append(arns, aws.ToString(made.Policy.Arn))
+		arns = append(arns, simulatortest.Policy(t, root, d.Name, string(d.JSON())))
 	}
 	key := simulatortest.User(t, root, user, arns...)
 	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)

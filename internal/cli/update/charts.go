@@ -9,12 +9,19 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cluster/addons"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
 // addCharts adds the values of the cluster's Helm charts to the data, for those who install them,
 // and returns the commands that do.
 func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) {
+	for i := range c.Release.Spec.Addons {
+		if a := &c.Release.Spec.Addons[i]; release.NeedsRole(a) {
+			return nil, fmt.Errorf("cluster %s: addon %s takes an IAM role, whose ARN only Terraform will know: "+
+				"give it a chart, version and values of your own in spec.addons", c.Name, a.Name)
+		}
+	}
 	charts, err := addons.Wanted(c.Release.Spec.Addons, c.Spec.Addons)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)

@@ -163,6 +163,11 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	if warning := model.NoBackups(objects.Cluster); warning != "" {
 		cmd.PrintErrln(warning)
 	}
+	for _, group := range objects.Groups {
+		if warning := model.NoNodeClass(group); warning != "" {
+			cmd.PrintErrln(warning)
+		}
+	}
 	for _, line := range priceOf(prices, in.Cluster.Region, configuration).Text() {
 		cmd.PrintErrln(line)
 	}

@@ -136,7 +136,11 @@ func keysOf(in *terraform.Input, of *state.Objects) error {
 	if asked := of.Cluster.Spec.Certificates; asked != nil && cas.Rotation().Due(asked.Rotate) {
 		return fmt.Errorf("cluster %s: %s", of.Cluster.Name, model.RotationNeedsOperator)
 	}
-	in.CACertificate, in.Keys, in.Cluster.Keys = cas.CACertificate(), cas.Files(), cas.Keys()
+	if model.AddsEncryption(of.Cluster, cas.Encryption().Stage) {
+		return fmt.Errorf("cluster %s: %s", of.Cluster.Name, model.EncryptionNeedsOperator)
+	}
+	in.CACertificate, in.Keys = cas.CACertificate(), cas.Files()
+	in.Cluster.SetKeys(cas.Keys())
 	if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
 		in.Public, err = cas.IssuerDocuments(in.Cluster.Issuer)
 	}

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -137,7 +138,7 @@ func (c *ControlPlane) run(name, binary string, flags ...string) (*process.Proce
 		Name: name, Path: binary, Args: append([]string{name}, flags...), LogFile: c.file(name + ".log"),
 		// Twice Go's default: a sixth of the API server's time went into collecting garbage, and a
 		// laptop has the memory.
-		Env: append(os.Environ(), "GOGC=200"),
+		Env: append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), "200")),
 	})
 }
 

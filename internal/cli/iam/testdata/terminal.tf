@@ -132,6 +132,68 @@ resource "aws_iam_policy" "aws_operator_1" {
           ]
         },
         {
+          "Sid": "Images",
+          "Effect": "Allow",
+          "Action": [
+            "ec2:CreateImage",
+            "ec2:DescribeImages",
+            "ec2:DescribeInstances",
+            "ec2:DescribeSubnets",
+            "ec2:GetConsoleOutput",
+            "ec2:RunInstances"
+          ],
+          "Resource": [
+            "*"
+          ]
+        },
+        {
+          "Sid": "ImageTags",
+          "Effect": "Allow",
+          "Action": [
+            "ec2:CreateTags"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "StringEquals": {
+              "ec2:CreateAction": [
+                "CreateImage",
+                "RunInstances"
+              ]
+            }
+          }
+        },
+        {
+          "Sid": "ImageParameters",
+          "Effect": "Allow",
+          "Action": [
+            "ssm:GetParameters"
+          ],
+          "Resource": [
+            "arn:aws-us-gov:ssm:*::parameter/aws/service/*"
+          ]
+        },
+        {
+          "Sid": "DeleteImages",
+          "Effect": "Allow",
+          "Action": [
+            "ec2:DeleteSnapshot",
+            "ec2:DeregisterImage",
+            "ec2:TerminateInstances"
+          ],
+          "Resource": [
+            "*"
+          ],
+          "Condition": {
+            "StringLike": {
+              "aws:ResourceTag/cluster-operator.aws/image": [
+                "*"
+              ]
+            }
+          }
+        },
+        {
           "Sid": "State",
           "Effect": "Allow",
           "Action": [
@@ -317,7 +379,18 @@ resource "aws_iam_policy" "aws_operator_1" {
               ]
             }
           }
-        },
+        }
+      ]
+    }
+  EOT
+}
+
+resource "aws_iam_policy" "aws_operator_2" {
+  name   = "aws-operator-2"
+  policy = <<-EOT
+    {
+      "Version": "2012-10-17",
+      "Statement": [
         {
           "Sid": "CloudFormationSqs",
           "Effect": "Allow",

@@ -81,8 +81,29 @@ func Object(name string, object client.Object) Item {
 		if desired, _, _ := unstructured.NestedInt64(u.Object, "status", "nodes", "desired"); desired > 0 && u.GetDeletionTimestamp() == nil {
 			item.count(nodes)
 		}
+		item.Text = strings.TrimSpace(strings.Join(append([]string{item.Text}, upkeep(u)...), " "))
 	}
 	return item
+}
+
+// upkeep returns what someone on call has to know about a Cluster and its condition Ready does not say:
+// the stage of a rotation of CAs, and conditions about its upkeep that are not True.
+func upkeep(cluster *unstructured.Unstructured) []string {
+	if cluster.GetKind() != "Cluster" || cluster.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	var found []string
+	stage, _, _ := unstructured.NestedString(cluster.Object, "status", "certificates", "rotation", "stage")
+	if stage != "" && stage != string(v1alpha1.RotationDone) {
+		message, _, _ := unstructured.NestedString(cluster.Object, "status", "certificates", "rotation", "message")
+		found = append(found, strings.TrimSpace("The rotation of the CAs is in stage "+stage+". "+message))
+	}
+	for _, name := range v1alpha1.UpkeepConditions() {
+		if one := operatorkit.FindCondition(cluster, name); one != nil && one.Status == metav1.ConditionFalse && one.Reason != "Disabled" {
+			found = append(found, name+" is False: "+one.Message)
+		}
+	}
+	return found
 }
 
 // described returns the item of an object, with the message of the condition that describes it.

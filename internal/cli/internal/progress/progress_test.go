@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -123,5 +124,36 @@ func TestItems(t *testing.T) {
 				t.Errorf("it says %+v", items)
 			}
 		})
+	}
+}
+
+// A Cluster that is ready still says what someone on call has to know.
+func TestUpkeepOfClusters(t *testing.T) {
+	t.Parallel()
+	condition := func(name, status, reason string) any {
+		return map[string]any{
+			"type": name, "status": status, "reason": reason, "message": name + ".", "observedGeneration": int64(1), "lastTransitionTime": nil,
+		}
+	}
+	object := func(kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"kind": kind, "metadata": map[string]any{"name": "demo", "generation": int64(1)},
+			"status": map[string]any{
+				"certificates": map[string]any{"rotation": map[string]any{"stage": "Renew", "message": "Waiting for group workers."}},
+				"conditions": []any{
+					condition("Ready", "True", "Ready"), condition("AuditLogShipped", "False", "LinesLost"),
+					condition("BackedUp", "False", "Disabled"),
+					condition("CertificatesValid", "True", "Valid"),
+				},
+			},
+		}}
+	}
+	for kind, want := range map[string]string{
+		"Cluster":       "Ready. The rotation of the CAs is in stage Renew. Waiting for group workers. AuditLogShipped is False: AuditLogShipped.",
+		"InstanceGroup": "Ready.",
+	} {
+		if got := Object("demo", object(kind)).Text; got != want {
+			t.Errorf("%s: got %q, want %q", kind, got, want)
+		}
 	}
 }

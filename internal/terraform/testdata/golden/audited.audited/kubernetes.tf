@@ -52,6 +52,7 @@ resource "aws_iam_instance_profile" "audited_control_plane" {
     aws_iam_role_policy.audited_control_plane_describe,
     aws_iam_role_policy.audited_control_plane_volumes,
     aws_iam_role_policy_attachment.audited_control_plane_audit,
+    aws_iam_role_policy_attachment.audited_control_plane_encryption,
     aws_iam_role_policy_attachment.audited_control_plane_load_balancers,
   ]
 }
@@ -69,6 +70,14 @@ resource "aws_iam_policy" "audited_audit" {
   description = "Audit log of cluster audited"
   name_prefix = "audited-AuditPolicy-"
   policy = templatefile("${path.module}/data/audited/aws_iam_policy.audited_audit.policy.json", {
+    key_arn = aws_kms_key.audited.arn
+  })
+}
+
+resource "aws_iam_policy" "audited_encryption" {
+  description = "Encryption of resources in etcd of cluster audited"
+  name_prefix = "audited-EncryptionPolicy-"
+  policy = templatefile("${path.module}/data/audited/aws_iam_policy.audited_encryption.policy.json", {
     key_arn = aws_kms_key.audited.arn
   })
 }
@@ -136,6 +145,11 @@ resource "aws_iam_role_policy" "audited_worker_boot" {
 
 resource "aws_iam_role_policy_attachment" "audited_control_plane_audit" {
   policy_arn = aws_iam_policy.audited_audit.arn
+  role       = aws_iam_role.audited_control_plane.name
+}
+
+resource "aws_iam_role_policy_attachment" "audited_control_plane_encryption" {
+  policy_arn = aws_iam_policy.audited_encryption.arn
   role       = aws_iam_role.audited_control_plane.name
 }
 
@@ -318,6 +332,7 @@ resource "aws_s3_bucket_policy" "audited" {
     aws_iam_role_policy.audited_control_plane_volumes,
     aws_iam_role_policy.audited_worker_boot,
     aws_iam_role_policy_attachment.audited_control_plane_audit,
+    aws_iam_role_policy_attachment.audited_control_plane_encryption,
     aws_iam_role_policy_attachment.audited_control_plane_load_balancers,
     aws_s3_bucket_lifecycle_configuration.audited,
     aws_s3_bucket_ownership_controls.audited,
@@ -769,7 +784,7 @@ resource "aws_vpc_security_group_ingress_rule" "audited_worker_all_from_worker" 
 
 # Kubernetes cluster audited: slot 0 of the control plane
 locals {
-  audited_control_plane_0_bundle = replace(replace(file("${path.module}/data/audited/audited-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.audited_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.audited.zone_id)
+  audited_control_plane_0_bundle = replace(replace(replace(file("${path.module}/data/audited/audited-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.audited_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.audited.zone_id), "tf-output-key.invalid", aws_kms_key.audited.arn)
   audited_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "audited"
     "cluster-operator.aws/namespace" = "default"
@@ -871,7 +886,7 @@ resource "aws_launch_template" "audited_control_plane_0" {
   image_id      = data.aws_ssm_parameter.audited_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "audited-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_control_plane_0.user_data"), "3b4031d905d4b82b686e86ad06f42c6e3d6088bea45a7476be55c1d02b749757", sha256(local.audited_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/audited/aws_launch_template.audited_control_plane_0.user_data"), "e244c55d5ccffccc4f5bfeb3a6d331b55830c64d369aa9db06c0ec42447c7801", sha256(local.audited_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
