@@ -35,6 +35,7 @@ func (c *cluster) addons() {
 		}
 		p.Finish()
 	}
+	c.networkAddons()
 }
 
 // objectOf returns the configuration of an add-on, which is an object in JSON or YAML.

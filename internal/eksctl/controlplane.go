@@ -41,7 +41,7 @@ func (c *cluster) controlPlane() {
 		p.Finish()
 	}
 	for name, table := range map[string]translation.Fields{
-		"autoModeConfig": autoModeFields, "privateCluster": privateFields, "zonalShiftConfig": zonalFields, "addonsConfig": addonsFields,
+		"privateCluster": privateFields, "zonalShiftConfig": zonalFields, "addonsConfig": addonsFields,
 		"controlPlaneScalingConfig": scalingFields,
 	} {
 		if p := c.spec.Section(name, table); p != nil {

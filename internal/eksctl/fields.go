@@ -106,10 +106,8 @@ var (
 		"disableDefaultAddons":             danger("EKS would install its network, DNS and proxy anyway: leave it out, and remove them afterwards", "false"),
 	}
 	autoModeFields = translation.Fields{
-		"enabled":                danger("nodes are those of node groups: list managedNodeGroups, and leave autoModeConfig out", "false"),
-		"nodePools":              info("there is no Auto Mode"),
-		"nodeRoleARN":            info("there is no Auto Mode"),
-		"permissionsBoundaryARN": info("there is no Auto Mode"),
+		"enabled": taken, "nodePools": taken, "nodeRoleARN": warning(ownRole),
+		"permissionsBoundaryARN": info("all roles have the boundary of the cluster"),
 	}
 	watchFields   = translation.Fields{"clusterLogging": taken}
 	loggingFields = translation.Fields{

@@ -41,7 +41,7 @@ func (c *cluster) readGroups() {
 		p.Note("name", translation.Info, "EKS manages the nodes of the group")
 		c.groups = append(c.groups, newGroup(c, p))
 	}
-	if len(c.groups) == 0 {
+	if len(c.groups) == 0 && !model.EKSLaunchesNodes(c.result.Spec.ControlPlane.EKS) {
 		c.spec.Note("managedNodeGroups", translation.Warning, "the cluster has no nodes: create an InstanceGroup")
 	}
 }

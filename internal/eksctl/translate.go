@@ -129,6 +129,7 @@ func (c *cluster) translate() []client.Object {
 	}
 	s.Release = c.release()
 	s.Tags = tags(c.metadata)
+	c.autoMode()
 	c.readGroups()
 	c.network()
 	c.access()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 )
 
 // names are the ClusterConfigs in testdata.
-var names = []string{"new", "existing"}
+var names = []string{"new", "existing", "automatic"}
 
 func translate(t *testing.T, text string, options eksctl.Options) ([]eksctl.Translated, []translation.Note, error) {
 	t.Helper()
@@ -140,7 +141,7 @@ func TestRefusalsNameFieldAndRemedy(t *testing.T) {
 		"a misspelled field":    {"managedNodegroups: []", "managedNodegroups", "managedNodeGroups"},
 		"no zones":              {"availabilityZones: []", "availabilityZones", "list at least two zones"},
 		"Fargate":               {"fargateProfiles: [{name: a}]", "fargateProfiles", "leave the profiles out"},
-		"Auto Mode":             {"autoModeConfig: {enabled: true}", "autoModeConfig.enabled", "managedNodeGroups"},
+		"an unknown node pool":  {"autoModeConfig: {enabled: true, nodePools: [gpu]}", "autoModeConfig.nodePools", "use general-purpose and system"},
 		"a private cluster":     {"privateCluster: {enabled: true}", "privateCluster.enabled", "existing subnets"},
 		"IPv6":                  {"kubernetesNetworkConfig: {ipFamily: IPv6}", "kubernetesNetworkConfig.ipFamily", "IPv4"},
 		"no endpoint":           {"vpc: {clusterEndpoints: {publicAccess: false}}", "vpc.clusterEndpoints.publicAccess", "set publicAccess or privateAccess"},
@@ -183,6 +184,25 @@ func TestRefusalsNameFieldAndRemedy(t *testing.T) {
 			}
 			t.Errorf("%v, want %s: … %s", problems, c.path, c.problem)
 		})
+	}
+}
+
+// eksctl's default are both node pools of EKS, and an empty list is none.
+func TestAutoMode(t *testing.T) {
+	for patch, want := range map[string]*v1alpha1.EKSAutoMode{
+		"autoModeConfig: {enabled: false}":                     nil,
+		"autoModeConfig: {nodePools: [system]}":                nil,
+		"autoModeConfig: {enabled: true}":                      {NodePools: []v1alpha1.EKSNodePool{"general-purpose", "system"}},
+		"autoModeConfig: {enabled: true, nodePools: []}":       {NodePools: []v1alpha1.EKSNodePool{}},
+		"autoModeConfig: {enabled: true, nodePools: [system]}": {NodePools: []v1alpha1.EKSNodePool{"system"}},
+	} {
+		made, _, err := translate(t, with(t, patch), eksctl.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made[0].Object.(*v1alpha1.Cluster).Spec.ControlPlane.EKS.AutoMode; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s becomes %+v", patch, got)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	releases "github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/yamltree"
 )
@@ -155,6 +156,60 @@ func (c *cluster) issuer() {
 	p.Finish()
 }
 
+// noteValues notes the settings of an addon that were not translated.
+func noteValues(p *part, addon string) {
+	for _, entry := range p.Value.Entries {
+		if !p.Used(entry.Key) {
+			p.Use(entry.Key)
+			p.Note(entry.Key, Warning, "set it in the values of "+addon+" in spec.addons")
+		}
+	}
+}
+
+// loadBalancerController adds the AWS Load Balancer Controller of the release. kops, too, enables neither WAF nor Shield unless
+// the manifest does (https://github.com/kubernetes/kops/blob/master/docs/addons.md#aws-load-balancer-controller).
+func (c *cluster) loadBalancerController() {
+	p := c.spec.Section("awsLoadBalancerController", addonFields)
+	if p == nil {
+		return
+	}
+	p.Open = true
+	enabled := p.Truth("enabled", false)
+	for _, field := range []string{"enableWAF", "enableWAFv2", "enableShield"} {
+		if p.Truth(field, false) {
+			p.Note(field, Warning, "its role has no permissions for it: give it a chart and a role of your own in spec.addons")
+		}
+	}
+	switch {
+	case !enabled:
+	case c.result.Spec.ServiceAccountIssuer == nil:
+		p.Note("enabled", Warning,
+			"it is not installed, because its role trusts a service account: set spec.serviceAccountIssuer, and add "+
+				releases.AddonLoadBalancerController+" to spec.addons")
+	default:
+		c.result.Spec.Addons = append(c.result.Spec.Addons, v1alpha1.Addon{Name: releases.AddonLoadBalancerController})
+	}
+	noteValues(p, releases.AddonLoadBalancerController)
+}
+
+// certManager adds cert-manager of the release, unless kops only uses one that is there already.
+func (c *cluster) certManager() {
+	p := c.spec.Section("certManager", addonFields)
+	if p == nil {
+		return
+	}
+	p.Open = true
+	managed, zones := p.Truth("managed", true), p.Texts("hostedZoneIDs")
+	if p.Truth("enabled", false) && managed {
+		c.result.Spec.Addons = append(c.result.Spec.Addons, v1alpha1.Addon{Name: releases.AddonCertManager})
+		c.result.Spec.IAM.HostedZones = zones
+		if len(zones) > 0 && c.result.Spec.ServiceAccountIssuer == nil {
+			p.Note("hostedZoneIDs", Warning, "it may change no records, because its role trusts a service account: set spec.serviceAccountIssuer")
+		}
+	}
+	noteValues(p, releases.AddonCertManager)
+}
+
 // releaseAddons leaves out addons of the release that the manifest switches off.
 func (c *cluster) releaseAddons() {
 	for field, addon := range map[string]string{"clusterAutoscaler": "cluster-autoscaler", "metricsServer": "metrics-server"} {
@@ -170,13 +225,10 @@ func (c *cluster) releaseAddons() {
 		if !enabled {
 			c.result.Spec.Addons = append(c.result.Spec.Addons, v1alpha1.Addon{Name: addon, Disabled: true})
 		}
-		for _, entry := range p.Value.Entries {
-			if entry.Key != "enabled" {
-				p.Use(entry.Key)
-				p.Note(entry.Key, Warning, "set it in the values of "+addon+" in spec.addons")
-			}
-		}
+		noteValues(p, addon)
 	}
+	c.loadBalancerController()
+	c.certManager()
 	slices.SortFunc(c.result.Spec.Addons, func(a, b v1alpha1.Addon) int { return strings.Compare(a.Name, b.Name) })
 	for _, section := range []struct {
 		name  string

@@ -135,7 +135,8 @@ const (
 		"set those of the release's version in extraArgs"
 	otherVersion = "an API server does not start with an unknown version: set those of the release's version in extraArgs.apiServer"
 	anonymous    = "probes of the API server are anonymous; RBAC lets them read its health only"
-	unencrypted  = "Secrets would be stored without encryption of their own: leave it out if etcd's encrypted volumes are enough"
+	unencrypted  = "Secrets would be stored without encryption of their own: leave it out, and set spec.api.encryption in the " +
+		"translated Cluster before you create it, which encrypts Secrets with a KMS key"
 	slotFiles    = "the operator cannot install files on slots"
 	auditLog     = "the audit log is /var/log/kubernetes/audit/audit.log, with a JSON object in each line"
 	auditWebhook = "it needs a file, and " + slotFiles

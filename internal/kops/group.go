@@ -74,8 +74,23 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 	s.ExtraUserData = g.userData()
 	s.NodeSetup = beside(g.nodeSetup(), &g.cluster.workers)
 	g.rolling(&s.RollingUpdate)
+	g.manager(result)
 	g.finish()
 	return result
+}
+
+// manager leaves the nodes of the group to Karpenter if kops does.
+func (g *group) manager(of *v1alpha1.InstanceGroup) {
+	switch manager := g.spec.Text("manager"); manager {
+	case "", "CloudGroup":
+	case "Karpenter":
+		s := &of.Spec
+		s.Manager, s.MinSize, s.Spot, s.Autoscale = v1alpha1.ManagerKarpenter, 0, nil, false
+		g.spec.Note("manager", Warning, "the operator keeps the EC2NodeClass "+of.Name+": install Karpenter with spec.addons, and let your NodePools refer to it. "+
+			"They choose the instance types and the number of nodes")
+	default:
+		g.spec.Refuse("manager", "write CloudGroup or Karpenter")
+	}
 }
 
 // finish reads the sections that every group may have, and speaks of what is left.

@@ -133,7 +133,7 @@ func TestDangerousFieldsAreRefused(t *testing.T) {
 		"masters and nodes in unlike subnets":    {cluster: "{spec: {topology: {masters: public}}}", path: "spec.topology.masters", want: "subnets of the same kind"},
 		"another domain of services":             {cluster: "{spec: {clusterDNSDomain: k8s.example.com}}", path: "spec.clusterDNSDomain", want: "would not find them"},
 		"another cloud":                          {cluster: "{spec: {cloudProvider: gce}}", path: "spec.cloudProvider", want: "only clusters on AWS"},
-		"machines of Karpenter":                  {nodes: "{spec: {manager: Karpenter}}", path: "spec.manager", want: "Karpenter"},
+		"a manager that kops does not know":      {nodes: "{spec: {manager: Gardener}}", path: "spec.manager", want: "CloudGroup or Karpenter"},
 		"public subnets without addresses":       {cluster: "{spec: {topology: {masters: public, nodes: public}, subnets: [{name: a, zone: eu-central-1a, type: Public}]}}", nodes: "{spec: {associatePublicIp: false}}", path: "spec.associatePublicIp", want: "have public addresses"},
 	} {
 		t.Run(name, func(t *testing.T) {
