@@ -131,6 +131,21 @@ func TestAlertsFire(t *testing.T) {
 			},
 			2960 * time.Minute,
 		},
+		"a bucket has no recent backup": {
+			leads + `aws_operator_cluster_condition_not_true{namespace="blue",name="late",condition="BackedUpToBucket",reason="BackupLate",pod="a"} _x10 1x90 _x60
+			aws_operator_cluster_condition_not_true{namespace="blue",name="slow",condition="BackedUpToBucket",reason="NoBackup",pod="a"} 1x50 _x100
+			aws_operator_cluster_condition_not_true{namespace="blue",name="off",condition="BackedUp",reason="Disabled",pod="a"} 1x160`,
+			69 * time.Minute, 70 * time.Minute,
+			[]string{"critical AWSOperatorBucketBackupMissing: The bucket of the Cluster blue/late has no recent backup of etcd: BackupLate."},
+			107 * time.Minute,
+		},
+		"the audit log is not shipped": {
+			leads + `aws_operator_cluster_condition_not_true{namespace="blue",name="deaf",condition="AuditLogShipped",reason="ShippingFailed",pod="a"} 1x100
+			aws_operator_cluster_condition_not_true{namespace="blue",name="new",condition="AuditLogShipped",reason="NotReported",pod="a"} 1x20 _x80`,
+			29 * time.Minute, 30 * time.Minute,
+			[]string{"critical AWSOperatorAuditLogNotShipped: The audit log of the Cluster blue/deaf is not shipped: ShippingFailed."},
+			0,
+		},
 		"certificates expire": {
 			leads + `aws_operator_cluster_certificate_expiry_timestamp_seconds{namespace="blue",name="old",of="slots",pod="a"} 5186700x100
 			aws_operator_cluster_certificate_expiry_timestamp_seconds{namespace="blue",name="old",of="cas",pod="a"} 5270400x100`,

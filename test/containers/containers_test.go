@@ -46,6 +46,7 @@ spec:
   region: eu-central-1
   network: {cidr: 10.10.0.0/16, zones: [eu-central-1a], topology: Public}
   controlPlane: {replicas: 1, instanceType: t3.medium}
+  certificates: {kubeletServing: Verified}
 ---
 apiVersion: cluster-operator.aws/v1alpha1
 kind: InstanceGroup
@@ -65,10 +66,10 @@ var (
 
 // A cluster of one slot and one worker becomes Ready with programs that this project did not write:
 // static pods are containers, pods reach each other across nodes and through Services by name, and
-// the API server reaches kubelets for logs and exec. AWS's cloud controller manager initializes nodes,
-// deletes those whose instances are terminated, and makes Services reachable through load balancers;
-// metrics-server serves the usage of nodes and pods. Deletion leaves nothing, in AWS and on this
-// computer.
+// the API server reaches kubelets, whose certificates it verifies, for logs and exec. AWS's cloud
+// controller manager initializes nodes, deletes those whose instances are terminated, and makes Services
+// reachable through load balancers; metrics-server serves the usage of nodes and pods. Deletion leaves
+// nothing, in AWS and on this computer.
 func TestPodsRun(t *testing.T) {
 	skip(t)
 	env, client := start(t)
@@ -107,6 +108,7 @@ func TestPodsRun(t *testing.T) {
 
 	w.checkExposed(t, c, server, visitor)
 	w.checkWrapped(t, c, visitor, own)
+	w.checkServing(t)
 	w.checkTop(t, w.kubeconfig)
 	w.checkTerminated(t, env, c, server)
 

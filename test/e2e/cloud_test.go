@@ -268,6 +268,8 @@ func (c *cloud) config(as string) aws.Config {
 	}
 	return aws.Config{
 		Region: where, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(as, "secret", ""),
+		// The simulator fails at random, and the tests ask it thousands of times.
+		RetryMaxAttempts: 10,
 	}
 }
 

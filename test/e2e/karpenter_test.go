@@ -43,8 +43,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
 
-// karpenterCluster has one slot and a worker, and a group without nodes whose launch template Karpenter's
-// nodes copy.
+// karpenterCluster has one slot and a group whose nodes Karpenter creates.
 const karpenterCluster = `
 apiVersion: cluster-operator.aws/v1alpha1
 kind: Cluster
@@ -57,13 +56,13 @@ spec:
 ---
 apiVersion: cluster-operator.aws/v1alpha1
 kind: InstanceGroup
-metadata: {name: template-of-karpenter}
+metadata: {name: pool}
 spec:
   cluster: pooled
+  manager: Karpenter
   minSize: 0
   maxSize: 1
   instanceTypes: [m6i.large]
-  taints: [{key: karpenter.sh/unregistered, effect: NoExecute}]
 `
 
 // The folder of the module that pins Karpenter's version.
@@ -103,6 +102,7 @@ func TestKarpenter(t *testing.T) {
 	objects := c.apply(karpenterCluster)
 	c.awaitReady(objects...)
 	k := c.startKarpenter(t, "pooled")
+	k.awaitNodeClass(t)
 	k.applyAll(t, "../../examples/karpenter/nodepool.yaml")
 	k.deploy(t, 0)
 
@@ -252,13 +252,13 @@ func writeKubeconfig(t *testing.T, config *rest.Config) string {
 	return file
 }
 
-// readTemplate returns what replaces the words in capitals of the examples: values of the launch template
-// of the group without nodes, as the guide says.
+// readTemplate returns what replaces the words in capitals of the policy: values of the launch template of
+// the group, which its EC2NodeClass has, too.
 func (c *cloud) readTemplate(t *testing.T, cluster string) *strings.Replacer {
 	t.Helper()
 	groups, err := autoscaling.NewFromConfig(c.config(account)).DescribeAutoScalingGroups(
 		t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{
-			{Name: aws.String("tag:cluster-operator.aws/instance-group"), Values: []string{"template-of-karpenter"}},
+			{Name: aws.String("tag:cluster-operator.aws/instance-group"), Values: []string{"pool"}},
 		}},
 	)
 	if err != nil || len(groups.AutoScalingGroups) != 1 {
@@ -277,14 +277,6 @@ func (c *cloud) readTemplate(t *testing.T, cluster string) *strings.Replacer {
 		t.Fatalf("versions %+v, %v", versions, err)
 	}
 	data := versions.LaunchTemplateVersions[0].LaunchTemplateData
-	userData, err := base64.StdEncoding.DecodeString(aws.ToString(data.UserData))
-	if err != nil {
-		t.Fatal(err)
-	}
-	quoted, err := json.Marshal(string(userData))
-	if err != nil {
-		t.Fatal(err)
-	}
 	securityGroups := data.SecurityGroupIds
 	for i := range data.NetworkInterfaces {
 		securityGroups = append(securityGroups, data.NetworkInterfaces[i].Groups...)
@@ -302,17 +294,9 @@ func (c *cloud) readTemplate(t *testing.T, cluster string) *strings.Replacer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public := "false"
-	if len(data.NetworkInterfaces) > 0 && aws.ToBool(data.NetworkInterfaces[0].AssociatePublicIpAddress) {
-		public = "true"
-	}
-	var subnets []string
-	for id := range strings.SplitSeq(aws.ToString(group.VPCZoneIdentifier), ",") {
-		subnets = append(subnets, "{id: "+id+"}")
-	}
 	return strings.NewReplacer(
 		"ACCOUNT", account, "REGION", region, "CLUSTER", cluster, "PROFILE", profile, "ROLE", *found.InstanceProfile.Roles[0].Arn,
-		"IMAGE", *data.ImageId, "PUBLIC", public, "GROUP", securityGroups[0], "SUBNETS", strings.Join(subnets, ", "), "USERDATA", string(quoted),
+		"IMAGE", *data.ImageId, "GROUP", securityGroups[0],
 	)
 }
 
@@ -492,25 +476,13 @@ func (k *karpenter) removeAccess(t *testing.T) {
 	}
 }
 
-// checkDrift checks that Karpenter replaces its nodes when their user data changes, and that the new ones
-// join.
+// checkDrift checks that Karpenter replaces its nodes when the group changes, and that the new ones have the
+// change.
 func (k *karpenter) checkDrift(t *testing.T) {
 	t.Helper()
 	before := k.instances(t)
-	resource := k.objects.Resource(karpenterResources["EC2NodeClass"])
-	class, err := resource.Get(t.Context(), "default", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, _ := unstructured.NestedString(class.Object, "spec", "userData")
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"userData": text + "# changed\n"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := resource.Patch(t.Context(), "default", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	patience.Until(t, "Karpenter replaces the nodes with the old user data", func() error {
+	k.apply(strings.Replace(karpenterCluster, "  manager: Karpenter", "  manager: Karpenter\n  labels: {pool: changed}", 1))
+	patience.Until(t, "Karpenter replaces the nodes of the former group", func() error {
 		for _, id := range k.instances(t) {
 			if slices.Contains(before, id) {
 				return fmt.Errorf("%s is left\n%s", id, k.tail())
@@ -519,6 +491,36 @@ func (k *karpenter) checkDrift(t *testing.T) {
 		return nil
 	})
 	k.awaitPods(t, 10)
+	patience.Until(t, "all nodes have the label", func() error { // those of terminated instances may be left for a moment
+		nodes, err := k.workload.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "karpenter.sh/nodepool"})
+		if err != nil {
+			return err
+		}
+		for i := range nodes.Items {
+			if labels := nodes.Items[i].Labels; labels["pool"] != "changed" {
+				return fmt.Errorf("node %s has the labels %v", nodes.Items[i].Name, labels)
+			}
+		}
+		return nil
+	})
+}
+
+// awaitNodeClass waits until the operator has applied the EC2NodeClass of the group.
+func (k *karpenter) awaitNodeClass(t *testing.T) {
+	t.Helper()
+	patience.Until(t, "the operator applies the EC2NodeClass", func() error {
+		class, err := k.objects.Resource(karpenterResources["EC2NodeClass"]).Get(t.Context(), "pool", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(class.Object, "status", "conditions")
+		for _, one := range conditions {
+			if is, ok := one.(map[string]any); ok && is["type"] == "Ready" && is["status"] == "True" {
+				return nil
+			}
+		}
+		return fmt.Errorf("Karpenter does not accept it: %v\n%s", conditions, k.tail())
+	})
 }
 
 // checkInterruption checks that Karpenter replaces a spot instance that EC2 will interrupt in two minutes: it

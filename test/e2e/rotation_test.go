@@ -23,15 +23,16 @@ import (
 
 // The CAs and the service-account key of a real cluster are rotated: the API always answers those who have a
 // kubeconfig or a token from before the rotation, until its last stage, and those who have one of a later stage. The
-// operator is killed in each stage. At the end, the control plane trusts neither certificates nor tokens from before,
-// and does not publish the old CAs.
+// operator is killed in each stage. API servers verify the serving certificates of kubelets before, amid and after it. At the
+// end, the control plane trusts neither certificates nor tokens from before, and does not publish the old CAs.
 func TestCAsOfRealMachinesAreRotated(t *testing.T) {
 	requireOperations(t)
 	c, _ := newProcessCloud(t, nil)
-	objects := c.apply(booting)
+	objects := c.apply(strings.Replace(booting, "  controlPlane:", "  certificates: {kubeletServing: Verified}\n  controlPlane:", 1))
 	c.awaitReady(objects...)
 	former := c.clientConfig("real")
 	old := kubernetes.NewForConfigOrDie(former)
+	c.checkKubelets(old)
 	runDeployment(c, old)
 	write(t, old, "written", "before")
 	formerToken := serviceAccountToken(t, old)
@@ -46,10 +47,11 @@ func TestCAsOfRealMachinesAreRotated(t *testing.T) {
 	}
 	renewed := c.awaitKubeconfig("real", former)
 	newer := kubernetes.NewForConfigOrDie(renewed)
+	c.checkKubelets(newer)
 	renewedAPI := c.watchAPI(newer)
 	c.awaitStage(objects[0], "Forget") // From here on, one slot after the other forgets the old CAs.
 	api.end("the CAs were rotated, with a kubeconfig from before", outage)
-	tokens.end()
+	tokens.end(c.began("Forget"))
 	renewedToken := serviceAccountToken(t, newer)
 	c.awaitStage(objects[0], "Done")
 	renewedAPI.end("the old CAs were forgotten, with a new kubeconfig", outage)
@@ -61,12 +63,33 @@ func TestCAsOfRealMachinesAreRotated(t *testing.T) {
 		t.Errorf("the kubeconfig trusts %d CAs", got)
 	}
 	c.checkRefused(former, latest, formerToken)
+	c.checkKubelets(kubernetes.NewForConfigOrDie(latest))
 	if err := readWith(t, withToken(latest, renewedToken)); err != nil {
 		t.Errorf("a token from after the key was rotated: %v", err)
 	}
 	c.checkPublished(former, latest)
 	c.checkProcessNodes(objects)
 	c.remove(objects...)
+}
+
+// checkKubelets checks that API servers reach the kubelets of all nodes, and so accept their certificates.
+func (c *cloud) checkKubelets(workload kubernetes.Interface) {
+	c.t.Helper()
+	const each = 6 // so that each slot's API server is likely to answer one
+	patience.Until(c.t, "API servers verify all kubelets", func() error {
+		nodes, err := workload.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
+		if err != nil || len(nodes.Items) == 0 {
+			return fmt.Errorf("there are %d nodes, %w", len(nodes.Items), err)
+		}
+		for i := range each * len(nodes.Items) {
+			path := "/api/v1/nodes/" + nodes.Items[i%len(nodes.Items)].Name + "/proxy/healthz"
+			answer, err := workload.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(c.t.Context())
+			if err != nil || string(answer) != "ok" {
+				return fmt.Errorf("%s is %q, %w", path, answer, err)
+			}
+		}
+		return nil
+	})
 }
 
 // clientConfig returns the configuration in the Secret of a cluster's kubeconfig.
@@ -152,8 +175,14 @@ type tokenWatch struct {
 	t       *testing.T
 	stop    chan struct{}
 	done    chan struct{}
-	refused []error
+	refused []refusedToken
 	asked   int
+}
+
+// refusedToken is when and why a token was refused.
+type refusedToken struct {
+	at  time.Time
+	why error
 }
 
 // watchToken authenticates with a token repeatedly, until end is called.
@@ -175,22 +204,39 @@ func watchToken(t *testing.T, config *rest.Config, token string) *tokenWatch {
 			w.asked++
 			// A connection to a slot that ends is no refusal.
 			if err := readWith(t, limited); apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "x509") {
-				w.refused = append(w.refused, err)
+				w.refused = append(w.refused, refusedToken{time.Now(), err})
 			}
 		}
 	}()
 	return w
 }
 
-// end reports an error if the token was refused.
-func (w *tokenWatch) end() {
+// end reports an error if the token was refused before a time.
+func (w *tokenWatch) end(before time.Time) {
 	w.t.Helper()
 	close(w.stop)
 	<-w.done
+	w.refused = slices.DeleteFunc(w.refused, func(r refusedToken) bool { return !r.at.Before(before) })
 	if len(w.refused) > 0 || w.asked == 0 {
 		first := w.refused[:min(1, len(w.refused))]
 		w.t.Errorf("a token from before the rotation was refused %d of %d times: %v", len(w.refused), w.asked, first)
 	}
+}
+
+// began returns when a stage of the rotation began. The test observes the stage later.
+func (c *cloud) began(stage string) time.Time {
+	c.t.Helper()
+	events, err := c.core.EventsV1().Events(c.namespace).List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range events.Items {
+		if strings.HasPrefix(events.Items[i].Note, "The rotation is in stage "+stage) {
+			return events.Items[i].EventTime.Time
+		}
+	}
+	c.t.Fatalf("there is no Event about stage %s", stage)
+	return time.Time{}
 }
 
 // checkRefused checks that neither side accepts the other's certificates from before the rotation.

@@ -101,7 +101,8 @@ func (v *victim) isSeen(t *testing.T) {
 	if _, err := queues.TagQueue(t.Context(), &sqs.TagQueueInput{QueueUrl: url.QueueUrl, Tags: map[string]string{"a": "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	if touched, _ := v.changes.found(); len(touched) != 1 {
+	// The simulator throttles at random, and the SDK repeats such a request.
+	if touched, _ := v.changes.found(); len(slices.Compact(touched)) != 1 {
 		t.Errorf("one change of a queue that was made by hand was noticed as %q", touched)
 	}
 }

@@ -60,6 +60,29 @@ is "iam: a role" "$(aws iam get-role --role-name interop --query Role.Arn)" arn:
 aws iam delete-role --role-name interop
 is "service-quotas: a default value" "$(aws service-quotas get-aws-default-service-quota --service-code vpc --quota-code L-F678F1CE --query Quota.Value)" 5.0
 fails "service-quotas: quotas of IAM are in one region" NoSuchResource aws service-quotas get-service-quota --service-code iam --quota-code L-FE177D64
+
+# EC2 images
+ami=$(aws ec2 describe-images --owners 099720109477 --filters Name=architecture,Values=x86_64 --query 'Images[0].ImageId')
+instance=$(aws ec2 run-instances --image-id "$ami" --instance-type t3.micro --query 'Instances[0].InstanceId')
+aws ec2 wait instance-running --instance-ids "$instance"
+aws ec2 stop-instances --instance-ids "$instance" >/dev/null
+aws ec2 wait instance-stopped --instance-ids "$instance"
+image=$(aws ec2 create-image --instance-id "$instance" --name interop \
+  --tag-specifications 'ResourceType=image,Tags=[{Key=made-by,Value=interop}]' --query ImageId)
+eventually "ec2: an image becomes available" aws ec2 wait image-available --image-ids "$image"
+own() { [[ $(aws ec2 describe-images --owners self --filters Name=tag:made-by,Values=interop --query 'Images[0].ImageId') == "$image" ]]; }
+eventually "ec2: the image is among the account's" own
+fails "ec2: names of images are unique" InvalidAMIName.Duplicate aws ec2 create-image --instance-id "$instance" --name interop
+of_image() {
+  snapshot=$(aws ec2 describe-images --image-ids "$image" --query 'Images[0].BlockDeviceMappings[0].Ebs.SnapshotId') && [[ $snapshot == snap-* ]]
+}
+eventually "ec2: the image names its snapshot" of_image
+fails "ec2: a snapshot of an image is not deleted" InvalidSnapshot.InUse aws ec2 delete-snapshot --snapshot-id "$snapshot"
+is "ec2: an image goes with its snapshots" "$(aws ec2 deregister-image --image-id "$image" --delete-associated-snapshots \
+  --query 'DeleteSnapshotResults[0].ReturnCode')" success
+fails "ec2: a deregistered image launches nothing" InvalidAMIID.Unavailable aws ec2 run-instances --image-id "$image" --instance-type t3.micro
+aws ec2 terminate-instances --instance-ids "$instance" >/dev/null
+
 aws events put-rule --name interop --event-pattern '{"source":["aws.cloudformation"]}' >/dev/null
 is "eventbridge: a rule" "$(aws events describe-rule --name interop --query State)" ENABLED
 aws events delete-rule --name interop

@@ -5,7 +5,7 @@ export AWS_PAGER="" AWS_DEFAULT_OUTPUT=text
 
 trust() { printf '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"%s"},"Action":["sts:AssumeRole","sts:TagSession"]}]}' "$1"; }
 role() { aws iam create-role --role-name "$1" --assume-role-policy-document "$(trust "$2")" --query Role.Arn; }
-cluster_role=$(role interop-eks eks.amazonaws.com) node_role=$(role interop-node ec2.amazonaws.com) pod_role=$(role interop-pod pods.eks.amazonaws.com)
+cluster_role=$(role interop-eks eks.amazonaws.com) node_role=$(role interop-node ec2.amazonaws.com) pod_role=$(role interop-pod pods.eks.amazonaws.com) auto_role=$(role interop-auto ec2.amazonaws.com)
 vpc=$(aws ec2 create-vpc --cidr-block 10.77.0.0/16 --query Vpc.VpcId)
 subnet() { aws ec2 create-subnet --vpc-id "$vpc" --cidr-block "10.77.$1.0/24" --availability-zone "$AWS_REGION$2" --query Subnet.SubnetId; }
 eventually "ec2: the VPC is known" aws ec2 describe-vpcs --vpc-ids "$vpc"
@@ -52,6 +52,19 @@ aws eks update-nodegroup-version --cluster-name interop --nodegroup-name workers
 nodes_have() { nodegroup_is ACTIVE && [[ $(aws eks describe-nodegroup --cluster-name interop --nodegroup-name workers --query nodegroup.version) == "$1" ]]; }
 eventually "eks: the nodes are replaced" nodes_have 1.35
 
+fails "eks: parts of Auto Mode are refused" 'either fully enabled or fully disabled' aws eks update-cluster-config --name interop --compute-config enabled=true --storage-config '{"blockStorage":{"enabled":false}}'
+for p in Cluster Compute BlockStorage LoadBalancing Networking; do aws iam attach-role-policy --role-name interop-eks --policy-arn "arn:aws:iam::aws:policy/AmazonEKS${p}Policy"; done
+auto_mode() { # is it enabled, and node pools
+  update=$(aws eks update-cluster-config --name interop --compute-config "enabled=$1$2" --storage-config "{\"blockStorage\":{\"enabled\":$1}}" \
+    --kubernetes-network-config "{\"elasticLoadBalancing\":{\"enabled\":$1}}" --query update.id)
+  eventually "eks: Auto Mode: $1" update_is Successful
+}
+auto_mode true ",nodePools=system,nodeRoleArn=$auto_role"
+is "eks: node pools" "$(aws eks describe-cluster --name interop --query cluster.computeConfig.nodePools)" system
+is "eks: nodes of Auto Mode have an entry" "$(aws eks describe-access-entry --cluster-name interop --principal-arn "$auto_role" --query accessEntry.type)" EC2
+auto_mode false ""
+for p in Cluster Compute BlockStorage LoadBalancing Networking; do aws iam detach-role-policy --role-name interop-eks --policy-arn "arn:aws:iam::aws:policy/AmazonEKS${p}Policy"; done
+
 fails "eks: a cluster with nodes is not deleted" 'Cluster has nodegroups attached' aws eks delete-cluster --name interop
 aws eks delete-addon --cluster-name interop --addon-name coredns >/dev/null
 aws eks delete-nodegroup --cluster-name interop --nodegroup-name workers >/dev/null
@@ -62,4 +75,4 @@ deleted() { ! aws eks describe-cluster --name interop; }
 eventually "eks: the cluster is deleted" deleted
 for s in "$a" "$b"; do eventually "ec2: a subnet is deleted" aws ec2 delete-subnet --subnet-id "$s"; done
 eventually "ec2: the VPC is deleted" aws ec2 delete-vpc --vpc-id "$vpc"
-for r in interop-eks interop-node interop-pod; do aws iam delete-role --role-name "$r"; done
+for r in interop-eks interop-node interop-pod interop-auto; do aws iam delete-role --role-name "$r"; done

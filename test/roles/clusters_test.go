@@ -54,7 +54,9 @@ spec:
   bastion: {allowedCIDRs: [198.51.100.0/24]}
   ssh: {authorizedKeys: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB8Ht8Z3j6yDWPBHQtOp/R9rjWvfMYo3MSA/K6q8D86r person@example.com"]}
   serviceAccountIssuer: {}
-  api: {audit: {ship: {}}}
+  api: {audit: {ship: {}}, encryption: {}}
+  iam: {hostedZones: [Z0OFTHEUSER]}
+  addons: [{name: aws-load-balancer-controller}, {name: external-dns}, {name: cert-manager}]
 `
 
 const group = `
@@ -93,6 +95,11 @@ func (s settings) stacks(t *testing.T) []*stack {
 			Spec: v1alpha1.ReleaseSpec{
 				Kubernetes: "v1.36.3", ResourceSet: s.set,
 				Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{v1alpha1.AMD64: image, v1alpha1.ARM64: image},
+				Addons: []v1alpha1.ReleaseAddon{
+					{Name: release.AddonLoadBalancerController, Optional: true},
+					{Name: release.AddonExternalDNS, Optional: true},
+					{Name: release.AddonCertManager, Optional: true},
+				},
 			},
 		},
 	})

@@ -17,10 +17,13 @@ import (
 // the same templates, which test/terraform shows.
 func TestAllRolesAreTried(t *testing.T) {
 	want := map[string]string{
-		"internal/cluster/render/templates/iam.yaml":    "Roles of nodes.",
-		"internal/cluster/render/templates/addons.yaml": "Roles of addons.",
-		"internal/cluster/render/templates/eks.yaml":    "Roles of EKS, its nodes and pods, with policies of AWS or the user only.",
-		"internal/cli/trial/roles.yaml":                 "A role without policies, for the trial of capabilities.",
+		"internal/cluster/render/templates/iam.yaml":                  "Roles of nodes.",
+		"internal/cluster/render/templates/addon-ebs-csi.yaml":        "The role of an addon.",
+		"internal/cluster/render/templates/addon-load-balancers.yaml": "The role of an addon.",
+		"internal/cluster/render/templates/addon-external-dns.yaml":   "The role of an addon.",
+		"internal/cluster/render/templates/addon-cert-manager.yaml":   "The role of an addon.",
+		"internal/cluster/render/templates/eks.yaml":                  "Roles of EKS, its nodes and pods, with policies of AWS or the user only.",
+		"internal/cli/trial/roles.yaml":                               "A role without policies, for the trial of capabilities.",
 	}
 	for kind := range kindsWithRoles {
 		want["internal/service/catalog/"+strings.ToLower(kind)+".yaml"] = "Roles of objects."

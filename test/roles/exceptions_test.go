@@ -34,6 +34,10 @@ const (
 	controlPlane = "ControlPlaneRole"
 	worker       = "WorkerRole"
 	ebsCSI       = "EBSCSIRole"
+
+	loadBalancers = "LoadBalancerControllerRole"
+	externalDNS   = "ExternalDNSRole"
+	certManager   = "CertManagerRole"
 )
 
 // pull are the actions that pull an image.
@@ -47,6 +51,7 @@ const (
 	noResourceReason = "AWS defines no resources for these actions. They read, and only in the cluster's region."
 	createdReason    = "The resource is new and gets the tag of the own cluster. With the tag of another cluster as well, that cluster gets rights over it, " +
 		"and its deletion deletes it. The operator's tags are denied."
+	createdByControllerReason = "The resource is new and gets the controller's tag of the own cluster. Other clusters' tags and the operator's are denied."
 )
 
 // exceptions are all of them. Each combination is used, or the test fails.
@@ -76,6 +81,34 @@ var exceptions = []exception{
 		on: []string{noResource}, reason: noResourceReason,
 	},
 	{
+		roles: []string{loadBalancers},
+		actions: []string{
+			"acm:ListCertificates", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeAvailabilityZones",
+			"ec2:DescribeCoipPools", "ec2:DescribeInstances", "ec2:DescribeInternetGateways", "ec2:DescribeIpamPools",
+			"ec2:DescribeNetworkInterfaces", "ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags",
+			"ec2:DescribeVpcPeeringConnections", "ec2:DescribeVpcs", "elasticloadbalancing:DescribeCapacityReservation",
+			"elasticloadbalancing:DescribeListenerAttributes", "elasticloadbalancing:DescribeListenerCertificates",
+			"elasticloadbalancing:DescribeListeners", "elasticloadbalancing:DescribeLoadBalancerAttributes",
+			"elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeRules", "elasticloadbalancing:DescribeSSLPolicies",
+			"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes",
+			"elasticloadbalancing:DescribeTargetGroups", "elasticloadbalancing:DescribeTargetHealth",
+			"elasticloadbalancing:DescribeTrustStores",
+		},
+		on: []string{noResource}, sets: []string{release.Set120}, reason: noResourceReason,
+	},
+	{
+		roles: []string{loadBalancers}, actions: []string{"acm:DescribeCertificate"}, on: []string{"acm:certificate"},
+		reason: "The controller chooses the certificate of a host among those of the account and region. The answer has no private key.",
+	},
+	{
+		roles: []string{externalDNS}, actions: []string{"route53:ListHostedZones"}, on: []string{noResource, otherRegion},
+		reason: "AWS defines no resources for this action. It reads the names of zones.",
+	},
+	{
+		roles: []string{certManager}, actions: []string{"route53:ListHostedZonesByName"}, on: []string{noResource, otherRegion},
+		reason: "AWS defines no resources for this action. It reads the names of zones.",
+	},
+	{
 		roles: []string{controlPlane, worker}, actions: []string{"ecr:GetAuthorizationToken"}, on: []string{noResource, otherRegion},
 		reason: "A login to ECR has no resource. It gives access to no repository.",
 	},
@@ -93,19 +126,21 @@ var exceptions = []exception{
 		reason: "Repositories are tagged for clusters by name, in any region.",
 	},
 	{
-		roles: []string{controlPlane}, actions: []string{"route53:GetChange"}, on: []string{"route53:change"},
+		roles: []string{controlPlane, certManager}, actions: []string{"route53:GetChange"}, on: []string{"route53:change"},
 		reason: "AWS defines no zone as the resource of a change. It reports whether the change is published.",
 	},
 	{
-		roles: []string{controlPlane}, actions: []string{"iam:CreateServiceLinkedRole"}, on: []string{"iam:service-linked-role"},
+		roles: []string{controlPlane, loadBalancers}, actions: []string{"iam:CreateServiceLinkedRole"},
+		on:     []string{"iam:service-linked-role"},
 		reason: "Only the role of Elastic Load Balancing, which an account has once.",
 	},
 	{
-		roles: []string{controlPlane}, actions: []string{"ec2:CreateSecurityGroup"}, on: []string{"ec2:vpc"},
+		roles: []string{controlPlane, loadBalancers}, actions: []string{"ec2:CreateSecurityGroup"}, on: []string{"ec2:vpc"},
 		owner: "the clusters of an existing VPC", reason: "Load balancers of Services need a security group in the VPC that the clusters share.",
 	},
 	{
-		roles: []string{controlPlane, worker, ebsCSI}, actions: []string{"s3:GetObject"}, on: []string{"s3:object"},
+		roles:   []string{controlPlane, worker, ebsCSI, loadBalancers, externalDNS, certManager},
+		actions: []string{"s3:GetObject"}, on: []string{"s3:object"},
 		reason: "Only below `oidc/`: the documents of an issuer of service-account tokens are public, by the policy of their bucket.",
 	},
 	{
@@ -123,6 +158,27 @@ var exceptions = []exception{
 	{
 		roles: []string{ebsCSI}, actions: []string{"ec2:CopyVolumes"},
 		on: []string{newResource + "ec2:volume"}, tags: created, reason: createdReason,
+	},
+	{
+		roles: []string{loadBalancers}, actions: []string{"ec2:GetSecurityGroupsForVpc"}, on: []string{"ec2:vpc"},
+		owner: "the clusters of an existing VPC", reason: "It reads the security groups of the VPC that the clusters share.",
+	},
+	{
+		roles: []string{loadBalancers}, actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags"},
+		on: []string{newResource + "ec2:security-group"}, tags: []string{ownLBTag}, reason: createdByControllerReason,
+	},
+	{
+		roles: []string{loadBalancers}, actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer"},
+		on: []string{newResource + "elasticloadbalancing:loadbalancer"}, tags: []string{ownLBTag}, reason: createdByControllerReason,
+	},
+	{
+		roles: []string{loadBalancers}, actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup"},
+		on: []string{newResource + "elasticloadbalancing:targetgroup"}, tags: []string{ownLBTag}, reason: createdByControllerReason,
+	},
+	{
+		roles: []string{loadBalancers}, actions: []string{"elasticloadbalancing:AddTags"},
+		on:   []string{newResource + "elasticloadbalancing:listener", newResource + "elasticloadbalancing:listener-rule"},
+		tags: []string{ownLBTag}, reason: createdByControllerReason,
 	},
 	{
 		roles: []string{controlPlane}, actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer"},

@@ -130,19 +130,25 @@ func TestRolesOfAddonsAreForTheirServiceAccountOnly(t *testing.T) {
 	}
 	own, host := issuer(s)
 	foreign, foreignHost := issuer(other)
-	const driver = "system:serviceaccount:kube-system:ebs-csi-controller-sa"
+	accounts := map[string]string{
+		ebsCSI: "kube-system:ebs-csi-controller-sa", loadBalancers: "kube-system:aws-load-balancer-controller",
+		externalDNS: "kube-system:external-dns", certManager: "cert-manager:cert-manager",
+	}
 	tries := 0
 	for _, one := range rolesOf(t, s) {
 		if !strings.Contains(one.role.trust, "WebIdentity") {
 			continue
 		}
+		account := accounts[one.role.id]
+		driver := "system:serviceaccount:" + account
+		_, name, _ := strings.Cut(account, ":")
 		for name, c := range map[string]struct {
 			provider, host, subject, audience string
 			want                              bool
 		}{
 			"its own service account":          {own, host, driver, "sts.amazonaws.com", true},
 			"that of another cluster":          {foreign, foreignHost, driver, "sts.amazonaws.com", false},
-			"another service account":          {own, host, "system:serviceaccount:default:ebs-csi-controller-sa", "sts.amazonaws.com", false},
+			"another service account":          {own, host, "system:serviceaccount:default:" + name, "sts.amazonaws.com", false},
 			"a token for another audience":     {own, host, driver, "kubernetes", false},
 			"keys of another cluster's issuer": {foreign, host, driver, "sts.amazonaws.com", false},
 		} {
@@ -230,6 +236,9 @@ const (
 	otherTag      = "the tag of another cluster"
 	bothTags      = "the tags of both clusters"
 	tagsOfAVolume = "the own tag and those of another cluster's etcd volume"
+	ownLBTag      = "the load balancer controller's tag of the own cluster"
+	otherLBTag    = "the load balancer controller's tag of another cluster"
+	lbAndOtherTag = "the load balancer controller's tag of the own cluster and the tag of another cluster"
 )
 
 // requestTags are the tags that requests are tried with.
@@ -246,6 +255,9 @@ func requestTags() []attempt {
 		{otherTag, other},
 		{bothTags, with(own, other)},
 		{tagsOfAVolume, with(with(own, other), volume)},
+		{ownLBTag, map[string]string{tagOfLoadBalancers: "demo"}},
+		{otherLBTag, map[string]string{tagOfLoadBalancers: "demo-2"}},
+		{lbAndOtherTag, with(other, map[string]string{tagOfLoadBalancers: "demo"})},
 	} {
 		keys := map[string][]string{"aws:tagkeys": slices.Sorted(maps.Keys(c.tags))}
 		for key, value := range c.tags {

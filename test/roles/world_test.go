@@ -39,6 +39,30 @@ var unimplemented = []permission{
 	{operation: "elasticloadbalancing:CreateLoadBalancerPolicy", kinds: []string{"elasticloadbalancing:loadbalancer"}},
 	{operation: "elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer", kinds: []string{"elasticloadbalancing:loadbalancer"}},
 	{operation: "elasticloadbalancing:SetLoadBalancerPoliciesOfListener", kinds: []string{"elasticloadbalancing:loadbalancer"}},
+	{operation: "acm:ListCertificates"},
+	{operation: "acm:DescribeCertificate", kinds: []string{"acm:certificate"}},
+	{operation: "ec2:DescribeCoipPools"},
+	{operation: "ec2:DescribeIpamPools"},
+	{operation: "ec2:DescribeVpcPeeringConnections"},
+	{operation: "ec2:GetSecurityGroupsForVpc", kinds: []string{"ec2:vpc"}},
+	{operation: "elasticloadbalancing:DescribeCapacityReservation"},
+	{operation: "elasticloadbalancing:DescribeListenerCertificates"},
+	{operation: "elasticloadbalancing:DescribeRules"},
+	{operation: "elasticloadbalancing:DescribeSSLPolicies"},
+	{operation: "elasticloadbalancing:DescribeTrustStores"},
+	{operation: "elasticloadbalancing:AddListenerCertificates", kinds: []string{"elasticloadbalancing:listener"}},
+	{operation: "elasticloadbalancing:RemoveListenerCertificates", kinds: []string{"elasticloadbalancing:listener"}},
+	{operation: "elasticloadbalancing:CreateRule", kinds: []string{"elasticloadbalancing:listener"}},
+	{
+		operation: "elasticloadbalancing:CreateRule", kinds: []string{"elasticloadbalancing:listener-rule"},
+		Permission: access.Permission{Action: "elasticloadbalancing:AddTags", New: true, Tags: true},
+	},
+	{operation: "elasticloadbalancing:DeleteRule", kinds: []string{"elasticloadbalancing:listener-rule"}},
+	{operation: "elasticloadbalancing:ModifyRule", kinds: []string{"elasticloadbalancing:listener-rule"}},
+	{operation: "elasticloadbalancing:SetRulePriorities", kinds: []string{"elasticloadbalancing:listener-rule"}},
+	{operation: "elasticloadbalancing:ModifyCapacityReservation", kinds: []string{"elasticloadbalancing:loadbalancer"}},
+	{operation: "elasticloadbalancing:ModifyIpPools", kinds: []string{"elasticloadbalancing:loadbalancer"}},
+	{operation: "elasticloadbalancing:SetIpAddressType", kinds: []string{"elasticloadbalancing:loadbalancer"}},
 	{operation: "iam:CreateServiceLinkedRole", kinds: []string{"iam:service-linked-role"}},
 	{operation: "cloudfront:CreateInvalidation", kinds: []string{"cloudfront:distribution"}},
 	{operation: "cloudfront:GetInvalidation", kinds: []string{"cloudfront:distribution"}},
@@ -81,17 +105,19 @@ var unimplemented = []permission{
 // arnsOfUnimplemented are the forms of the ARNs of kinds that the simulator's table does not have.
 // https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
 var arnsOfUnimplemented = map[string]string{
-	"cloudfront:distribution": "arn:{p}:cloudfront::{a}:distribution/{}",
-	"dynamodb:index":          "arn:{p}:dynamodb:{r}:{a}:table/{}/index/by-date",
-	"es:path":                 "arn:{p}:es:{r}:{a}:domain/{}/an-index/_doc",
-	"iam:service-linked-role": "arn:{p}:iam::{a}:role/aws-service-role/{}",
-	"kinesis:stream":          "arn:{p}:kinesis:{r}:{a}:stream/{}",
-	"lambda:function":         "arn:{p}:lambda:{r}:{a}:function:{}",
-	"logs:log-stream":         "arn:{p}:logs:{r}:{a}:log-group:{}:log-stream:2026/01/01",
-	"rds-db:db-user":          "arn:{p}:rds-db:{r}:{a}:dbuser:{}/admin",
-	"secretsmanager:secret":   "arn:{p}:secretsmanager:{r}:{a}:secret:{}-a1b2c3",
-	"states:execution":        "arn:{p}:states:{r}:{a}:execution:{}:0a1b",
-	"states:stateMachine":     "arn:{p}:states:{r}:{a}:stateMachine:{}",
+	"acm:certificate":                    "arn:{p}:acm:{r}:{a}:certificate/{}",
+	"elasticloadbalancing:listener-rule": "arn:{p}:elasticloadbalancing:{r}:{a}:listener-rule/app/{}/0a1b/2c3d/4e5f",
+	"cloudfront:distribution":            "arn:{p}:cloudfront::{a}:distribution/{}",
+	"dynamodb:index":                     "arn:{p}:dynamodb:{r}:{a}:table/{}/index/by-date",
+	"es:path":                            "arn:{p}:es:{r}:{a}:domain/{}/an-index/_doc",
+	"iam:service-linked-role":            "arn:{p}:iam::{a}:role/aws-service-role/{}",
+	"kinesis:stream":                     "arn:{p}:kinesis:{r}:{a}:stream/{}",
+	"lambda:function":                    "arn:{p}:lambda:{r}:{a}:function:{}",
+	"logs:log-stream":                    "arn:{p}:logs:{r}:{a}:log-group:{}:log-stream:2026/01/01",
+	"rds-db:db-user":                     "arn:{p}:rds-db:{r}:{a}:dbuser:{}/admin",
+	"secretsmanager:secret":              "arn:{p}:secretsmanager:{r}:{a}:secret:{}-a1b2c3",
+	"states:execution":                   "arn:{p}:states:{r}:{a}:execution:{}:0a1b",
+	"states:stateMachine":                "arn:{p}:states:{r}:{a}:stateMachine:{}",
 }
 
 // creations are the operations without a type in the table for what they create. They do not change a
@@ -177,6 +203,9 @@ func ofEveryKind(arns map[string]string, owner, region, name string, tags map[st
 	return all
 }
 
+// tagOfLoadBalancers has the cluster's name on what the AWS Load Balancer Controller creates.
+const tagOfLoadBalancers = "elbv2.k8s.aws/cluster"
+
 // ofCluster returns the resources of a cluster: those of its stacks, those that its controllers and
 // its operator create, and one of every kind with the tags of its stacks.
 func ofCluster(t *testing.T, s settings, owner string) []resource {
@@ -199,11 +228,14 @@ func ofCluster(t *testing.T, s settings, owner string) []resource {
 	of("ec2:snapshot", "snap-claim", claim)
 	// https://github.com/kubernetes/cloud-provider-aws/blob/v1.36.1/pkg/providers/v1/aws_loadbalancer.go
 	web := with(owned, map[string]string{"kubernetes.io/service-name": "default/web"})
+	// https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/v3.5.0/pkg/deploy/tracking/provider.go
+	tracked := map[string]string{tagOfLoadBalancers: s.name, "service.k8s.aws/stack": "default/web"}
 	for _, kind := range []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup", "elasticloadbalancing:listener"} {
 		of(kind, "a0f1e2d3", web)
-		// https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/pkg/deploy/tracking/provider.go
-		of(kind, "k8s-default-web", map[string]string{"elbv2.k8s.aws/cluster": s.name, "service.k8s.aws/stack": "default/web"})
+		of(kind, "k8s-default-web", tracked)
 	}
+	of("elasticloadbalancing:listener-rule", "k8s-default-web", tracked)
+	of("ec2:security-group", "k8s-default-web", tracked)
 	of("ec2:security-group", "k8s-elb-a0f1e2d3", owned)
 	of("ec2:snapshot", "snap-backup", with(c.Tags, map[string]string{model.TagEtcdSlot: "0"}))
 	of("ssm:parameter", strings.TrimPrefix(model.TokenParameterName(s.name), "/"), nil)
@@ -216,6 +248,9 @@ func ofOwn(t *testing.T, s settings) []resource {
 	all := append(ofCluster(t, s, "own"), ofEveryKind(
 		map[string]string{"iam:service-linked-role": arns["iam:service-linked-role"]}, "own", s.region, "", nil,
 	)...)
+	// spec.iam.hostedZones names it.
+	zone := map[string]string{"route53:hostedzone": arns["route53:hostedzone"]}
+	all = append(all, ofEveryKind(zone, "own", s.region, "Z0OFTHEUSER", nil)...)
 	if s.existing {
 		all = append(all, ofEveryKind(map[string]string{"ec2:vpc": arns["ec2:vpc"]}, "own", s.region, sharedVPC, nil)...)
 	}

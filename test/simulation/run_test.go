@@ -36,7 +36,7 @@ const (
 	between = 10 * time.Second
 	// runs is the number of seeds unless SIMULATION_RUNS sets another: `make simulate` runs 1,000,
 	// in half an hour.
-	runs = 40
+	runs = 24
 )
 
 // found are the seeds beyond those of a normal run that found a defect.

@@ -110,15 +110,32 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 // TestCloudFormationAndTerraformMakeTheSameClusterOfEKS does the same for a cluster whose control plane EKS runs, whose
 // plan is then empty, and destroys it.
 func TestCloudFormationAndTerraformMakeTheSameClusterOfEKS(t *testing.T) {
+	c := newEKSCloud(t)
+	applied := c.compare("eks", "managed", eksAllowed)
+	applied.unchanged()
+	applied.destroy()
+}
+
+// TestCloudFormationAndTerraformMakeTheSameAutoMode does the same for EKS Auto Mode.
+func TestCloudFormationAndTerraformMakeTheSameAutoMode(t *testing.T) {
+	c := newEKSCloud(t)
+	applied := c.compare("eks-auto-mode", "automatic", slices.DeleteFunc(slices.Clone(eksAllowed), func(d difference) bool {
+		return slices.Contains([]string{"AWS::EC2::LaunchTemplate", "AWS::EKS::Addon", "AWS::EKS::Nodegroup"}, d.kind) // It has none of these.
+	}))
+	applied.unchanged()
+	applied.destroy()
+}
+
+// newEKSCloud returns a cloud with the principals of the examples.
+func newEKSCloud(t *testing.T) *cloud {
+	t.Helper()
 	c := newCloud(t)
 	config := c.config()
 	config.Credentials = credentials.NewStaticCredentialsProvider(principals, "secret", "")
 	for _, role := range []string{"developers", "platform"} {
 		simulatortest.Role(t, config, role, principals, "")
 	}
-	applied := c.compare("eks", "managed", eksAllowed)
-	applied.unchanged()
-	applied.destroy()
+	return c
 }
 
 // compare creates the cluster of an example by Terraform and by CloudFormation, and compares. It returns Terraform's.
