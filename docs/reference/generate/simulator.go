@@ -207,6 +207,7 @@ What differs from EC2, in addition to package [process](../../internal/machines/
   until its health checks fail. Classic load balancers check no health, and end their connections to an instance only when it is terminated.
 - containerd mounts the machine's trusted CAs into every container: published images contain CAs that AWS's certificates chain to.
 - The internet cannot be reached.
+- An image of an instance has no container images: those are not on the simulated root volume.
 - The capacity of a node is that of the host.
 - Without CAP_SYS_RESOURCE, no process gets a lower ` + "`oom_score_adj`" + `.
 `
@@ -232,4 +233,5 @@ What differs from EC2, in addition to package [process](../../internal/machines/
 - The kubelet is the node agent of process machines, and a drop-in keeps static pods alive when its unit restarts. It takes no inhibitor.
 - Stopping, rebooting and terminating an instance shuts it down first, for at most two minutes. Its root volume is kept until the simulator
   ends, so that user data runs at the first boot only.
+- An image of an instance has none of its files.
 `
