@@ -230,15 +230,31 @@ func (c *cluster) releaseAddons() {
 	c.loadBalancerController()
 	c.certManager()
 	slices.SortFunc(c.result.Spec.Addons, func(a, b v1alpha1.Addon) int { return strings.Compare(a.Name, b.Name) })
-	for _, section := range []struct {
-		name  string
-		table fields
-	}{{"cloudConfig", cloudFields}, {"kubeDNS", dnsServiceFields}} {
-		if p := c.spec.Section(section.name, section.table); p != nil {
-			p.Open = true
-			p.Finish()
-		}
+	if p := c.spec.Section("cloudConfig", cloudFields); p != nil {
+		p.Open = true
+		p.Finish()
 	}
+	if p := c.spec.Section("kubeDNS", dnsServiceFields); p != nil {
+		p.Open = true
+		c.nodeLocalDNS(p.Section("nodeLocalDNS", nodeLocalDNSFields))
+		p.Finish()
+	}
+}
+
+// nodeLocalDNS reads whether nodes have DNS caches.
+func (c *cluster) nodeLocalDNS(p *part) {
+	if p == nil {
+		return
+	}
+	p.Use("enabled", "forwardToKubeDNS")
+	if p.Truth("enabled", false) {
+		caches := &v1alpha1.NodeLocalDNS{}
+		if p.Truth("forwardToKubeDNS", false) {
+			caches.Forward = v1alpha1.ForwardToCoreDNS
+		}
+		c.result.Spec.Network.NodeLocalDNS = caches
+	}
+	p.Finish()
 }
 
 // shared reads what groups have from their cluster.

@@ -192,13 +192,24 @@ var (
 		"image":               info("the release has CoreDNS"),
 		"memoryLimit":         info("kubeadm configures CoreDNS"),
 		"memoryRequest":       info("kubeadm configures CoreDNS"),
-		"nodeLocalDNS":        warning(ownChart),
+		"nodeLocalDNS":        taken,
 		"provider":            info("CoreDNS resolves names", "CoreDNS"),
 		"replicas":            info("kubeadm configures CoreDNS"),
 		"serverIP":            info("the address of CoreDNS is the tenth of the services' range"),
 		"stubDomains":         warning("set them in the ConfigMap coredns of the new cluster"),
 		"tolerations":         info("kubeadm configures CoreDNS"),
 		"upstreamNameservers": warning("set them in the ConfigMap coredns of the new cluster"),
+	}
+	nodeLocalDNSFields = fields{
+		"additionalConfig": warning("the caches of nodes have no other configuration: set it in the ConfigMap coredns, and forward to CoreDNS"),
+		"cpuRequest":       info("the release determines the resources of the caches"),
+		"enabled":          taken,
+		"externalCoreFile": warning("the caches of nodes have no other configuration: set it in the ConfigMap coredns, and forward to CoreDNS"),
+		"forwardToKubeDNS": taken,
+		"image":            info("the release has the cache"),
+		"localIP":          info("the address of the caches is 169.254.20.10", "169.254.20.10"),
+		"memoryRequest":    info("the release determines the resources of the caches"),
+		"podAnnotations":   warning("the pods of the caches have no annotations"),
 	}
 	addonFields = fields{"enabled": taken}
 	cloudFields = fields{

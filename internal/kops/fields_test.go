@@ -15,7 +15,7 @@ var tables = map[string]fields{
 	"BastionSpec": bastionFields, "AccessSpec": apiFields, "LoadBalancerAccessSpec": balancerFields, "IAMSpec": iamFields,
 	"ServiceAccountIssuerDiscoveryConfig": issuerFields, "EtcdClusterSpec": etcdFields, "EtcdMemberSpec": memberFields,
 	"NetworkingSpec": networks, "RollingUpdate": rollingFields, "IAMProfileSpec": profileFields, "InstanceMetadataOptions": metadataFields,
-	"MixedInstancesPolicySpec": mixedFields, "VolumeSpec": volumeFields, "UserData": userDataFields, "KubeDNSConfig": dnsServiceFields,
+	"MixedInstancesPolicySpec": mixedFields, "VolumeSpec": volumeFields, "UserData": userDataFields, "KubeDNSConfig": dnsServiceFields, "NodeLocalDNSConfig": nodeLocalDNSFields,
 	"CloudConfiguration": cloudFields, "FileAssetSpec": fileAssetFields, "HookSpec": hookFields,
 	"KubeletConfigSpec": componentTable("kubelet", kubeletFlags), "KubeAPIServerConfig": componentTable("kubeAPIServer", apiServerFlags),
 	"KubeControllerManagerConfig": componentTable("kubeControllerManager", controllerManagerFlags),

@@ -154,6 +154,15 @@ var edits = []edit{
 		func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Release = "v1.36.4" },
 		[]string{slotStack, groupStack},
 	},
+	{"a DNS cache on nodes", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Network.NodeLocalDNS = &v1alpha1.NodeLocalDNS{}
+	}, []string{slotStack, groupStack}},
+	{"CoreDNS for all names", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Network.NodeLocalDNS.Forward = v1alpha1.ForwardToCoreDNS
+	}, []string{slotStack, groupStack}},
+	{"no DNS cache on nodes", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		c.Spec.Network.NodeLocalDNS = nil
+	}, []string{slotStack, groupStack}},
 	{"serving certificates from the cluster", serving(v1alpha1.KubeletsIssued), []string{slotStack, groupStack}},
 	{"API servers that verify kubelets", serving(v1alpha1.KubeletsVerified), []string{slotStack}},
 	{"API servers that no longer verify kubelets", serving(v1alpha1.KubeletsIssued), []string{slotStack}},

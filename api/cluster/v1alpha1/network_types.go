@@ -129,6 +129,36 @@ type Network struct {
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for services: use a range of /12 to /24"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCIDR cannot change: create a new cluster"
 	ServiceCIDR string `json:"serviceCIDR,omitempty"`
+
+	// NodeLocalDNS runs a DNS cache on each node, which pods ask first: node-local-dns of Kubernetes,
+	// at the address 169.254.20.10. If empty, pods ask CoreDNS. It requires a release with the
+	// component node-cache. A change replaces all nodes.
+	// +optional
+	NodeLocalDNS *NodeLocalDNS `json:"nodeLocalDNS,omitempty"`
+}
+
+// DNSForward is what resolves the names outside of a cluster.
+//
+// +kubebuilder:validation:Enum=Resolver;CoreDNS
+type DNSForward string
+
+// What resolves the names outside of a cluster.
+const (
+	// ForwardToResolver asks the resolver of the node, which is that of the VPC unless its DHCP
+	// options name another.
+	ForwardToResolver DNSForward = "Resolver"
+	// ForwardToCoreDNS asks CoreDNS.
+	ForwardToCoreDNS DNSForward = "CoreDNS"
+)
+
+// NodeLocalDNS configures the DNS caches of nodes.
+// https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/
+type NodeLocalDNS struct {
+	// Forward is what resolves names outside of cluster.local: Resolver (the default), the resolver of
+	// the node, or CoreDNS. Use CoreDNS if its ConfigMap has zones of yours. A change replaces all nodes.
+	// +optional
+	// +kubebuilder:default=Resolver
+	Forward DNSForward `json:"forward,omitempty"`
 }
 
 // SubnetRole is the purpose of a subnet.

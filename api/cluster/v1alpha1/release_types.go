@@ -73,7 +73,7 @@ type ReleaseSpec struct {
 	State ReleaseState `json:"state,omitempty"`
 
 	// Components are the versions of components that are not artifacts, for example etcd, coredns,
-	// pause: image tags that the operator passes to kubeadm.
+	// pause, node-cache: tags of images.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Components map[string]string `json:"components,omitempty"`

@@ -231,6 +231,11 @@ func node(c *model.Cluster, role bundle.Role, architecture v1alpha1.Architecture
 	b.Files, b.Units = runtime.files, runtime.units
 	b.Files = append(b.Files, credentialProvider(b, c)...)
 	b.Files = append(b.Files, crictlConfig(b, c)...)
+	dns, err := nodeLocalDNS(c)
+	if err != nil {
+		return nil, err
+	}
+	b.Files = append(b.Files, dns...)
 	return b, nil
 }
 

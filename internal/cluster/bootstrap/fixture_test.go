@@ -58,7 +58,7 @@ func newFixture() fixture {
 			ObjectMeta: metav1.ObjectMeta{Name: "v1.36.3"},
 			Spec: v1alpha1.ReleaseSpec{
 				Kubernetes: "v1.36.3", ResourceSet: "1.1.0", State: v1alpha1.ReleaseActive,
-				Components: map[string]string{"etcd": "3.6.8-0", "coredns": "v1.14.0", "pause": "3.10.1"},
+				Components: map[string]string{"etcd": "3.6.8-0", "coredns": "v1.14.0", "pause": "3.10.1", "node-cache": "1.26.7"},
 				Artifacts: []v1alpha1.Artifact{
 					artifact("containerd", "/usr/local", v1alpha1.ArtifactTarGz),
 					artifact("runc", "/usr/local/sbin/runc", v1alpha1.ArtifactBinary),
@@ -181,9 +181,10 @@ func newFixture() fixture {
 	}
 }
 
-// behindGateways returns a cluster whose nodes go through gateways that are there.
+// behindGateways returns a cluster whose nodes go through gateways that are there, and have DNS caches.
 func behindGateways() fixture {
 	f := newFixture()
+	f.cluster.Spec.Network.NodeLocalDNS = &v1alpha1.NodeLocalDNS{Forward: v1alpha1.ForwardToResolver}
 	f.cluster.Spec.Network.NAT = v1alpha1.NATExisting
 	f.cluster.Spec.Network.NATGateways = map[string]string{
 		"eu-central-1a": "nat-0123456789abcdef0", "eu-central-1b": "nat-0123456789abcdef1", "eu-central-1c": "nat-0123456789abcdef2",

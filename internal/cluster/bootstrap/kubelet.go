@@ -114,12 +114,16 @@ func kubeletConfiguration(c *model.Cluster) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	servers := []any{dns}
+	if c.Spec.Network.NodeLocalDNS != nil {
+		servers = []any{nodeLocalAddress, dns} // Names resolve while the cache is being replaced, too.
+	}
 	all, critical := shutdownGracePeriods(c)
 	return map[string]any{
 		"apiVersion":               kubeletConfigVersion,
 		"kind":                     "KubeletConfiguration",
 		"cgroupDriver":             "systemd", // as containerd's
-		"clusterDNS":               []any{dns},
+		"clusterDNS":               servers,
 		"clusterDomain":            "cluster.local",
 		"containerRuntimeEndpoint": runtimeSocket,
 		// Pods have time to terminate when the instance is shut down.

@@ -54,6 +54,9 @@ func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
 	n.PodCIDR = cmp.Or(n.PodCIDR, defaultPodCIDR)
 	n.ServiceCIDR = cmp.Or(n.ServiceCIDR, defaultServiceCIDR)
 	n.NAT = cmp.Or(n.NAT, defaultNAT(n))
+	if dns := n.NodeLocalDNS; dns != nil {
+		dns.Forward = cmp.Or(dns.Forward, v1alpha1.ForwardToResolver)
+	}
 	s.API.Access = cmp.Or(s.API.Access, v1alpha1.APIPublic)
 	if len(s.API.AllowedCIDRs) == 0 {
 		s.API.AllowedCIDRs = []string{"0.0.0.0/0"}

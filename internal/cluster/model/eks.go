@@ -97,6 +97,7 @@ func (c *Cluster) checkEKS(problems *Problems, spec *v1alpha1.ClusterSpec) {
 	cp := spec.ControlPlane
 	for _, one := range []inapplicable{
 		{"spec.dns", spec.DNS != nil},
+		{"spec.network.nodeLocalDNS", spec.Network.NodeLocalDNS != nil},
 		{"spec.bastion", spec.Bastion != nil},
 		{"spec.ssh", len(spec.SSH.AuthorizedKeys) > 0 || len(spec.SSH.AllowedCIDRs) > 0},
 		{"spec.nodes", !equality.Semantic.DeepEqual(spec.Nodes, v1alpha1.NodeSetup{})},

@@ -87,6 +87,7 @@ func TestGroupsBesideAutoModeNeedNetworkAddons(t *testing.T) {
 func TestEKSRefusals(t *testing.T) {
 	for name, one := range map[string]struct{ with, says string }{
 		"DNS":              {"spec: {dns: {name: api.example.com, hostedZoneID: Z0123456789ABCDEFGHIJ}}", "spec.dns: EKS runs"},
+		"DNS caches":       {"spec: {network: {nodeLocalDNS: {}}}", "spec.network.nodeLocalDNS: EKS runs"},
 		"bastions":         {"spec: {bastion: {}}", "spec.bastion: EKS runs"},
 		"SSH":              {`spec: {ssh: {allowedCIDRs: [192.0.2.0/24]}}`, "spec.ssh: EKS runs"},
 		"files of nodes":   {"spec: {nodes: {files: [{path: /etc/motd, content: hi}]}}", "spec.nodes: EKS runs"},

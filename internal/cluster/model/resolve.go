@@ -52,6 +52,7 @@ func (c *Cluster) resolveMachines(problems *Problems, in Input) {
 	c.checkControlPlane(problems)
 	c.resolveAPIServer(problems)
 	c.checkKubeletServing(problems)
+	c.checkNodeLocalDNS(problems)
 	c.resolveNodeSetup(problems)
 }
 
