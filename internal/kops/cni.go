@@ -24,7 +24,7 @@ var networks = fields{
 		"Cilium replaces it: pods have addresses of the pods' range, not of the VPC, so other hosts see the address of the node, and security groups of pods have no effect",
 	),
 	"calico": warning(
-		"Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not",
+		"Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not; add calico to spec.addons to keep it",
 	),
 	"canal": warning(
 		"Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not",

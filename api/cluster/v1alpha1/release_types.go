@@ -239,6 +239,18 @@ type ReleaseAddon struct {
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
+	// PartOf is the name of an optional addon that needs this one: a cluster that gets it gets this
+	// one, too. List this one first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=53
+	PartOf string `json:"partOf,omitempty"`
+
+	// Replaces is the name of the addon that clusters with this optional one do not get. In a cluster in
+	// which one of the two is installed, the operator refuses to change to the other.
+	// +optional
+	// +kubebuilder:validation:MaxLength=53
+	Replaces string `json:"replaces,omitempty"`
+
 	// Values are the Helm values of the chart. In their strings and keys, $(CLUSTER), $(REGION),
 	// $(VPC), $(POD_CIDR) and $(SERVICE_CIDR) stand for the values of the cluster. An item of a list
 	// with $(HOSTED_ZONE) is there once for each zone of the Cluster's spec.iam.hostedZones.

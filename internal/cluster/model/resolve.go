@@ -34,6 +34,7 @@ func Resolve(in Input) (*Cluster, error) {
 		c.resolveMachines(&problems, in)
 	}
 	c.checkAddons(&problems, in.Release)
+	c.checkReplacement(&problems, in)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
 	checkDynamic(&problems, &in.Cluster.Spec)
 	checkNumberOfTags(&problems, "spec.tags", c.Tags)
@@ -348,15 +349,15 @@ func (c *Cluster) HasAddonRole(addon string) bool {
 	case release.AddonEBSCSIDriver:
 		return true
 	case release.AddonLoadBalancerController:
-		return c.usesAddon(addon)
+		return c.UsesAddon(addon)
 	case release.AddonExternalDNS, release.AddonCertManager:
-		return c.usesAddon(addon) && len(c.Spec.IAM.HostedZones) > 0
+		return c.UsesAddon(addon) && len(c.Spec.IAM.HostedZones) > 0
 	}
 	return false
 }
 
-// usesAddon reports whether the cluster uses an addon of the release.
-func (c *Cluster) usesAddon(name string) bool {
+// UsesAddon reports whether the cluster uses an addon of the release.
+func (c *Cluster) UsesAddon(name string) bool {
 	return slices.ContainsFunc(c.Release.Spec.Addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == name })
 }
 
@@ -373,6 +374,17 @@ func (c *Cluster) checkAddonRole(problems *Problems, field string, addon *v1alph
 		remedy = "set spec.iam.hostedZones"
 	}
 	problems.add(field, remedy, "addon %s needs an IAM role, and the cluster has none for it", addon.Name)
+}
+
+// checkReplacement refuses another network of pods for nodes that run.
+func (c *Cluster) checkReplacement(problems *Problems, in Input) {
+	if in.Release == nil || c.EKS() != nil {
+		return
+	}
+	before, after := release.Replacement(in.Release.Spec.Addons, c.Spec.Addons, in.Cluster.Status.Addons)
+	if before != "" {
+		problems.add("spec.addons", "create another cluster", "pods run with addon %s, and would lose their network if %s replaced it", before, after)
+	}
 }
 
 // checkAddons checks that addons that are not in the release have a chart, and that those of the release have the roles

@@ -40,6 +40,9 @@ const (
 	AddonCertManager            = "cert-manager"
 )
 
+// AddonCalico is the addon with the network of pods of Calico.
+const AddonCalico = "calico"
+
 // AddonRoles are the outputs of the base stack that hold the IAM role of an addon's service
 // account, by the addon's name. The templates addon*.yaml of package render have the roles.
 var AddonRoles = map[string]string{
@@ -61,14 +64,44 @@ func Outputs(c *v1alpha1.Cluster) string {
 	return strings.Join(parts, " ")
 }
 
-// LeaveOut returns the release's addons without the optional ones that a cluster does not use: those that it does not
-// name, disables, or replaces with another chart.
+// LeaveOut returns the release's addons without those that a cluster does not use: the optional ones that it does not name,
+// disables, or replaces with another chart, what is part of them, and what those that it uses replace.
 func LeaveOut(addons []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) []v1alpha1.ReleaseAddon {
+	named := func(name string) bool {
+		return slices.ContainsFunc(own, func(o v1alpha1.Addon) bool { return o.Name == name && !o.Disabled && o.Chart == "" })
+	}
+	replaced := map[string]bool{}
+	for _, a := range addons {
+		if a.Optional && a.Replaces != "" && named(a.Name) {
+			replaced[a.Replaces] = true
+		}
+	}
 	return slices.DeleteFunc(addons, func(a v1alpha1.ReleaseAddon) bool {
-		return a.Optional && !slices.ContainsFunc(own, func(o v1alpha1.Addon) bool {
-			return o.Name == a.Name && !o.Disabled && o.Chart == ""
-		})
+		return replaced[a.Name] || a.Optional && !named(a.Name) && (a.PartOf == "" || !named(a.PartOf))
 	})
+}
+
+// Replacement returns the addons of a release of which a cluster has the first one installed, and would get the second one
+// in its place by its spec: pods that run keep the network of the first one. Both are empty if there are none.
+func Replacement(addons []v1alpha1.ReleaseAddon, own []v1alpha1.Addon, installed []v1alpha1.AddonStatus) (before, after string) {
+	used := LeaveOut(slices.Clone(addons), own)
+	has := func(name string) bool {
+		return slices.ContainsFunc(installed, func(i v1alpha1.AddonStatus) bool { return i.Name == name })
+	}
+	gets := func(name string) bool {
+		return slices.ContainsFunc(used, func(a v1alpha1.ReleaseAddon) bool { return a.Name == name }) &&
+			!slices.ContainsFunc(own, func(o v1alpha1.Addon) bool { return o.Name == name && o.Disabled })
+	}
+	for _, a := range addons {
+		switch {
+		case a.Replaces == "":
+		case has(a.Replaces) && !has(a.Name) && gets(a.Name):
+			return a.Replaces, a.Name
+		case has(a.Name) && !has(a.Replaces) && gets(a.Replaces):
+			return a.Name, a.Replaces
+		}
+	}
+	return "", ""
 }
 
 // NeedsRole reports whether an addon cannot be installed, since the cluster has no IAM role for its service account. It is

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
 // The security groups of a cluster, by their logical IDs.
@@ -27,6 +28,8 @@ const (
 	// https://docs.tigera.io/calico/latest/getting-started/kubernetes/requirements#network-requirements
 	portVXLANLinux = 8472
 	portVXLAN      = 4789
+	// Typha of Calico, which its agents connect to, and which may run on any node.
+	portTypha = 5473
 	// The health checks of Cilium's agents, in addition to ICMP echo.
 	portCiliumHealth = 4240
 	// The ICMP type is in the place of the first port, and any ICMP code in that of the last.
@@ -120,6 +123,9 @@ func (s *baseScope) IngressRules() []ingress {
 		udp("VXLAN", portVXLAN, "Packets of pods, wrapped by Calico"),
 		tcp("CiliumHealth", portCiliumHealth, "Health checks of Cilium"),
 		{what: "Echo", why: "Health checks of Cilium", protocol: "icmp", port: icmpEcho, lastPort: icmpAnyCode},
+	}
+	if s.UsesAddon(release.AddonCalico) {
+		pods = append(pods, tcp("Typha", portTypha, "Calico's agents"))
 	}
 	etcd := flow{what: "Etcd", why: "etcd, clients and members", protocol: "tcp", port: model.PortEtcdClient, lastPort: model.PortEtcdPeer}
 	all := flow{what: "All", why: "Pods, host ports and webhooks", protocol: "-1"}

@@ -32,6 +32,7 @@ func setRelease(set string) *v1alpha1.Release {
 		ObjectMeta: metav1.ObjectMeta{Name: "set-" + set},
 		Spec: v1alpha1.ReleaseSpec{
 			Kubernetes: "v1.36.3", ResourceSet: set,
+			Addons: []v1alpha1.ReleaseAddon{{Name: release.AddonCalico, Optional: true}},
 			Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{
 				v1alpha1.AMD64: {Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"},
 				v1alpha1.ARM64: {Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/arm64/hvm/ebs-gp3/ami-id"},

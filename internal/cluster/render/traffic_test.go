@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/simulator/firewall"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
@@ -81,6 +82,14 @@ func commonNeeds() []need {
 	return list
 }
 
+// typhaNeeds are the connections of Calico's agents to Typha, which may run on any node.
+func typhaNeeds() (list []need) {
+	for _, pair := range [][2]string{{slotA, slotB}, {slotA, workerA}, {workerA, slotA}, {workerA, workerB}} {
+		list = append(list, need{"Typha, " + pair[0] + " to " + pair[1], pair[0], pair[1], tcpPort(5473), calicoPorts})
+	}
+	return list
+}
+
 func sshNeeds(from string, to ...string) (list []need) {
 	for _, at := range to {
 		list = append(list, need{"SSH from " + from + " to " + at, from, at, tcpPort(22), kubernetesPorts})
@@ -122,6 +131,13 @@ func TestEverySecurityGroupRuleIsNeeded(t *testing.T) {
 				spec.SSH.AllowedCIDRs = user
 			},
 			needs: slices.Concat(apiNeeds(anyone, slotA, workerA), sshNeeds(anyone, slotA, workerA)),
+		},
+		{
+			name: "Calico", change: func(spec *v1alpha1.ClusterSpec) {
+				spec.Network.Topology = v1alpha1.TopologyPublic
+				spec.Addons = []v1alpha1.Addon{{Name: release.AddonCalico}}
+			},
+			needs: append(apiNeeds(anyone, workerA), typhaNeeds()...),
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
