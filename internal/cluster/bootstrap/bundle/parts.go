@@ -58,6 +58,10 @@ func (b *Bundle) Parts() map[string]string {
 		switch {
 		case strings.HasPrefix(name, "/etc/kubernetes/patches/kubeletconfiguration"):
 			name = "kubelet configuration"
+		case name == "/etc/kubernetes/manifests/node-local-dns.yaml":
+			name = "pod of the DNS cache"
+		case strings.HasPrefix(name, "/etc/kubernetes/node-local-dns/"):
+			name = "configuration of the DNS cache"
 		case strings.HasPrefix(name, "/etc/kubernetes/apiserver/"):
 			name = "API server " + strings.TrimSuffix(strings.TrimPrefix(name, "/etc/kubernetes/apiserver/"), ".yaml")
 		}
