@@ -9,71 +9,73 @@ import (
 
 // ec2Calls are the calls of EC2 that the project makes.
 type ec2Calls struct {
-	createImage                   call[ec2.CreateImageInput, ec2.CreateImageOutput, ec2.Options]
-	createSnapshot                call[ec2.CreateSnapshotInput, ec2.CreateSnapshotOutput, ec2.Options]
-	createTags                    call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
-	deleteLaunchTemplate          call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
-	deleteNetworkInterface        call[ec2.DeleteNetworkInterfaceInput, ec2.DeleteNetworkInterfaceOutput, ec2.Options]
-	deleteSecurityGroup           call[ec2.DeleteSecurityGroupInput, ec2.DeleteSecurityGroupOutput, ec2.Options]
-	deleteSnapshot                call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
-	deleteTags                    call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
-	deleteVolume                  call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
-	deregisterImage               call[ec2.DeregisterImageInput, ec2.DeregisterImageOutput, ec2.Options]
-	describeAddresses             call[ec2.DescribeAddressesInput, ec2.DescribeAddressesOutput, ec2.Options]
-	describeDhcpOptions           call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
-	describeImages                call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
-	describeInstanceTypeOfferings call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
-	describeInstanceTypes         call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
-	describeInstances             call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
-	describeLaunchTemplates       call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
-	describeNetworkInterfaces     call[ec2.DescribeNetworkInterfacesInput, ec2.DescribeNetworkInterfacesOutput, ec2.Options]
-	describeRouteTables           call[ec2.DescribeRouteTablesInput, ec2.DescribeRouteTablesOutput, ec2.Options]
-	describeSecurityGroups        call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
-	describeSnapshots             call[ec2.DescribeSnapshotsInput, ec2.DescribeSnapshotsOutput, ec2.Options]
-	describeSubnets               call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
-	describeTags                  call[ec2.DescribeTagsInput, ec2.DescribeTagsOutput, ec2.Options]
-	describeVolumes               call[ec2.DescribeVolumesInput, ec2.DescribeVolumesOutput, ec2.Options]
-	describeVpcAttribute          call[ec2.DescribeVpcAttributeInput, ec2.DescribeVpcAttributeOutput, ec2.Options]
-	describeVpcs                  call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
-	getConsoleOutput              call[ec2.GetConsoleOutputInput, ec2.GetConsoleOutputOutput, ec2.Options]
-	revokeSecurityGroupIngress    call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
-	runInstances                  call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
-	terminateInstances            call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
+	createImage                    call[ec2.CreateImageInput, ec2.CreateImageOutput, ec2.Options]
+	createSnapshot                 call[ec2.CreateSnapshotInput, ec2.CreateSnapshotOutput, ec2.Options]
+	createTags                     call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
+	deleteLaunchTemplate           call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
+	deleteNetworkInterface         call[ec2.DeleteNetworkInterfaceInput, ec2.DeleteNetworkInterfaceOutput, ec2.Options]
+	deleteSecurityGroup            call[ec2.DeleteSecurityGroupInput, ec2.DeleteSecurityGroupOutput, ec2.Options]
+	deleteSnapshot                 call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
+	deleteTags                     call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
+	deleteVolume                   call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
+	deregisterImage                call[ec2.DeregisterImageInput, ec2.DeregisterImageOutput, ec2.Options]
+	describeAddresses              call[ec2.DescribeAddressesInput, ec2.DescribeAddressesOutput, ec2.Options]
+	describeDhcpOptions            call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
+	describeImages                 call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
+	describeInstanceTypeOfferings  call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
+	describeInstanceTypes          call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
+	describeInstances              call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
+	describeLaunchTemplateVersions call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
+	describeLaunchTemplates        call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
+	describeNetworkInterfaces      call[ec2.DescribeNetworkInterfacesInput, ec2.DescribeNetworkInterfacesOutput, ec2.Options]
+	describeRouteTables            call[ec2.DescribeRouteTablesInput, ec2.DescribeRouteTablesOutput, ec2.Options]
+	describeSecurityGroups         call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
+	describeSnapshots              call[ec2.DescribeSnapshotsInput, ec2.DescribeSnapshotsOutput, ec2.Options]
+	describeSubnets                call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
+	describeTags                   call[ec2.DescribeTagsInput, ec2.DescribeTagsOutput, ec2.Options]
+	describeVolumes                call[ec2.DescribeVolumesInput, ec2.DescribeVolumesOutput, ec2.Options]
+	describeVpcAttribute           call[ec2.DescribeVpcAttributeInput, ec2.DescribeVpcAttributeOutput, ec2.Options]
+	describeVpcs                   call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
+	getConsoleOutput               call[ec2.GetConsoleOutputInput, ec2.GetConsoleOutputOutput, ec2.Options]
+	revokeSecurityGroupIngress     call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
+	runInstances                   call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
+	terminateInstances             call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
 }
 
 func newEc2Calls(cfg aws.Config) *ec2Calls {
 	client := ec2.NewFromConfig(cfg)
 	return &ec2Calls{
-		createImage:                   client.CreateImage,
-		createSnapshot:                client.CreateSnapshot,
-		createTags:                    client.CreateTags,
-		deleteLaunchTemplate:          client.DeleteLaunchTemplate,
-		deleteNetworkInterface:        client.DeleteNetworkInterface,
-		deleteSecurityGroup:           client.DeleteSecurityGroup,
-		deleteSnapshot:                client.DeleteSnapshot,
-		deleteTags:                    client.DeleteTags,
-		deleteVolume:                  client.DeleteVolume,
-		deregisterImage:               client.DeregisterImage,
-		describeAddresses:             client.DescribeAddresses,
-		describeDhcpOptions:           client.DescribeDhcpOptions,
-		describeImages:                client.DescribeImages,
-		describeInstanceTypeOfferings: client.DescribeInstanceTypeOfferings,
-		describeInstanceTypes:         client.DescribeInstanceTypes,
-		describeInstances:             client.DescribeInstances,
-		describeLaunchTemplates:       client.DescribeLaunchTemplates,
-		describeNetworkInterfaces:     client.DescribeNetworkInterfaces,
-		describeRouteTables:           client.DescribeRouteTables,
-		describeSecurityGroups:        client.DescribeSecurityGroups,
-		describeSnapshots:             client.DescribeSnapshots,
-		describeSubnets:               client.DescribeSubnets,
-		describeTags:                  client.DescribeTags,
-		describeVolumes:               client.DescribeVolumes,
-		describeVpcAttribute:          client.DescribeVpcAttribute,
-		describeVpcs:                  client.DescribeVpcs,
-		getConsoleOutput:              client.GetConsoleOutput,
-		revokeSecurityGroupIngress:    client.RevokeSecurityGroupIngress,
-		runInstances:                  client.RunInstances,
-		terminateInstances:            client.TerminateInstances,
+		createImage:                    client.CreateImage,
+		createSnapshot:                 client.CreateSnapshot,
+		createTags:                     client.CreateTags,
+		deleteLaunchTemplate:           client.DeleteLaunchTemplate,
+		deleteNetworkInterface:         client.DeleteNetworkInterface,
+		deleteSecurityGroup:            client.DeleteSecurityGroup,
+		deleteSnapshot:                 client.DeleteSnapshot,
+		deleteTags:                     client.DeleteTags,
+		deleteVolume:                   client.DeleteVolume,
+		deregisterImage:                client.DeregisterImage,
+		describeAddresses:              client.DescribeAddresses,
+		describeDhcpOptions:            client.DescribeDhcpOptions,
+		describeImages:                 client.DescribeImages,
+		describeInstanceTypeOfferings:  client.DescribeInstanceTypeOfferings,
+		describeInstanceTypes:          client.DescribeInstanceTypes,
+		describeInstances:              client.DescribeInstances,
+		describeLaunchTemplateVersions: client.DescribeLaunchTemplateVersions,
+		describeLaunchTemplates:        client.DescribeLaunchTemplates,
+		describeNetworkInterfaces:      client.DescribeNetworkInterfaces,
+		describeRouteTables:            client.DescribeRouteTables,
+		describeSecurityGroups:         client.DescribeSecurityGroups,
+		describeSnapshots:              client.DescribeSnapshots,
+		describeSubnets:                client.DescribeSubnets,
+		describeTags:                   client.DescribeTags,
+		describeVolumes:                client.DescribeVolumes,
+		describeVpcAttribute:           client.DescribeVpcAttribute,
+		describeVpcs:                   client.DescribeVpcs,
+		getConsoleOutput:               client.GetConsoleOutput,
+		revokeSecurityGroupIngress:     client.RevokeSecurityGroupIngress,
+		runInstances:                   client.RunInstances,
+		terminateInstances:             client.TerminateInstances,
 	}
 }
 
@@ -167,6 +169,12 @@ func (c *ec2Calls) DescribeInstances(
 	ctx context.Context, in *ec2.DescribeInstancesInput, options ...func(*ec2.Options),
 ) (*ec2.DescribeInstancesOutput, error) {
 	return c.describeInstances(ctx, in, options...)
+}
+
+func (c *ec2Calls) DescribeLaunchTemplateVersions(
+	ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, options ...func(*ec2.Options),
+) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	return c.describeLaunchTemplateVersions(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeLaunchTemplates(

@@ -258,6 +258,9 @@ type EC2LaunchTemplates interface {
 	DescribeLaunchTemplates(
 		context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options),
 	) (*ec2.DescribeLaunchTemplatesOutput, error)
+	DescribeLaunchTemplateVersions(
+		context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options),
+	) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
 }
 
 // EC2Snapshots creates and deletes snapshots of volumes.

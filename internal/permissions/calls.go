@@ -257,10 +257,10 @@ var statements = []statement{
 		// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
 		sid: "Images", users: terminal, resources: all,
 		calls: []string{
-			"ec2.CreateImage", "ec2.DescribeImages", "ec2.DescribeInstances", "ec2.DescribeSubnets", "ec2.GetConsoleOutput",
-			"ec2.RunInstances",
+			"ec2.CreateImage", "ec2.DescribeImages", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplateVersions",
+			"ec2.DescribeSubnets", "ec2.GetConsoleOutput", "ec2.RunInstances",
 		},
-		why: "The command image create launches an instance without an instance profile, and creates an image of it.",
+		why: "The command image create launches an instance without an instance profile, and creates an image of it; image delete looks for users of it.",
 	},
 	{
 		sid: "ImageTags", users: terminal, resources: all, actions: []string{"ec2:CreateTags"},

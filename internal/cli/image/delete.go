@@ -23,8 +23,8 @@ func deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID",
 		Short: "Delete an image that image create created, with its snapshots",
-		Long: `Delete an image that image create created, with its snapshots. Other images are refused, and so is one
-that an instance was launched from, unless --force is given.
+		Long: `Delete an image that image create created, with its snapshots. Other images are refused. So is, unless
+--force is given, one that an instance was launched from, or that the latest version of a launch template names.
 
 Instances that run do not need their image. But nodes that boot later do: before you delete an
 image, make sure that no Cluster, InstanceGroup or Release names it.`,
@@ -33,7 +33,7 @@ image, make sure that no Cluster, InstanceGroup or Release names it.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	addRegion(cmd, &o.region)
-	cmd.Flags().BoolVar(&o.force, "force", false, "delete the image even if instances were launched from it")
+	cmd.Flags().BoolVar(&o.force, "force", false, "delete the image even if instances or launch templates use it")
 	o.confirm.Add(cmd)
 	return cmd
 }
@@ -60,7 +60,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, id string) error {
 	}
 	if len(users) > 0 && !o.force {
 		return fmt.Errorf(
-			"image %s is that of %s: replace these instances first, or delete it with --force", id, strings.Join(users, ", "),
+			"image %s is that of %s: let them use another one first, or delete it with --force", id, strings.Join(users, ", "),
 		)
 	}
 	var snapshots []string

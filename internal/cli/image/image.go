@@ -124,14 +124,31 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, " ")))
 }
 
-// usersOf returns the instances of an image that are not terminated.
+// usersOf returns the instances of an image that are not terminated, and the launch templates whose latest version
+// names it, such as those of groups whose next instance would not launch without it.
 func (a *account) usersOf(ctx context.Context, image string) ([]string, error) {
-	all, err := a.instances(ctx, types.Filter{Name: aws.String("image-id"), Values: []string{image}})
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = *all[i].InstanceId
+	filter := types.Filter{Name: aws.String("image-id"), Values: []string{image}}
+	all, err := a.instances(ctx, filter)
+	if err != nil {
+		return nil, err
 	}
-	return ids, err
+	var users []string
+	for i := range all {
+		users = append(users, *all[i].InstanceId)
+	}
+	in := &ec2.DescribeLaunchTemplateVersionsInput{Versions: []string{"$Latest"}, Filters: []types.Filter{filter}}
+	for {
+		out, err := a.api.DescribeLaunchTemplateVersions(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("find launch templates: %w", awsapi.Known(err))
+		}
+		for i := range out.LaunchTemplateVersions {
+			users = append(users, "launch template "+printable(aws.ToString(out.LaunchTemplateVersions[i].LaunchTemplateName)))
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return users, nil
+		}
+	}
 }
 
 // instances returns the instances that pass the filters and are not terminated.

@@ -425,8 +425,16 @@ func TestDeleteRemovesAnImageWithItsSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := *launched.Instances[0].InstanceId
+	for name, image := range map[string]string{"of-the-image": id, "of-its-base": s.base} {
+		_, err := s.api.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: &name, LaunchTemplateData: &types.RequestLaunchTemplateData{ImageId: &image},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	_, errOut, code := s.run("delete", id, "--yes")
-	if code != exit.Failed || !strings.Contains(errOut, "image "+id+" is that of "+user) {
+	if code != exit.Failed || !strings.Contains(errOut, "image "+id+" is that of "+user+", launch template of-the-image: ") {
 		t.Errorf("in use: exit code %d, standard error %q", code, errOut)
 	}
 	_, errOut, code = s.run("delete", id, "--force")

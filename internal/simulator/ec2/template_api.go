@@ -227,13 +227,21 @@ func versionsOf(t *launchTemplate, in *ec2.DescribeLaunchTemplateVersionsInput) 
 	return list, nil
 }
 
+// versionFields are the filters of versions, some of those of
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeLaunchTemplateVersions.html.
+var versionFields = vpc.Fields[*templateVersion]{
+	"image-id":      func(v *templateVersion) []string { return []string{aws.ToString(v.data.ImageId)} },
+	"instance-type": func(v *templateVersion) []string { return []string{string(v.data.InstanceType)} },
+}
+
 func (s *Service) describeLaunchTemplateVersions(
 	ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput,
 ) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
-	if len(in.Filters) > 0 {
-		return nil, unsupported("Filters")
+	passes, err := versionFields.Compile(in.Filters)
+	if err != nil {
+		return nil, err
 	}
 	var templates []*launchTemplate
 	if in.LaunchTemplateId == nil && in.LaunchTemplateName == nil {
@@ -258,7 +266,9 @@ func (s *Service) describeLaunchTemplateVersions(
 			return nil, err
 		}
 		for _, v := range versions {
-			out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, t.describeVersion(v))
+			if passes(v, nil) {
+				out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, t.describeVersion(v))
+			}
 		}
 	}
 	return page(out, in)

@@ -138,6 +138,7 @@ resource "aws_iam_policy" "aws_operator_1" {
             "ec2:CreateImage",
             "ec2:DescribeImages",
             "ec2:DescribeInstances",
+            "ec2:DescribeLaunchTemplateVersions",
             "ec2:DescribeSubnets",
             "ec2:GetConsoleOutput",
             "ec2:RunInstances"
