@@ -19,4 +19,3 @@ func (o *operator) groupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
 		groupDrainsStep{o},
 	}
 }
-
