@@ -33,7 +33,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -61,7 +63,11 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
+	if os.Getenv("TEST_CLUSTER_API_LOG") != "" {
+		ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
+	} else {
+		ctrl.SetLogger(logr.Discard())
+	}
 	controlplanetest.Main(m)
 }
 
@@ -156,6 +162,7 @@ func (e *environment) clusterAPI(scheme *runtime.Scheme) ctrl.Manager {
 	caches := setup.ManagerCacheOptions(scheme, name, e.namespace, 10*time.Minute)
 	mgr, err := ctrl.NewManager(e.config(), ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: caches, Client: setup.ManagerClientOptions(),
+		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		e.t.Fatal(err)
@@ -215,6 +222,8 @@ func (e *environment) operator() ctrl.Manager {
 	mgr, err := ctrl.NewManager(e.config(), ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}},
+		// Cluster API has a controller of that name, too.
+		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		e.t.Fatal(err)
