@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +34,15 @@ const (
 	kindMachinePool = "MachinePool"
 )
 
-// lookInterval is how often the API server is asked whether it serves CAPI's kinds, while it does not.
-const lookInterval = 15 * time.Second
+const (
+	// lookInterval is how often the API server is asked whether it serves CAPI's kinds, while it does not.
+	lookInterval = 15 * time.Second
+	// retryInterval is when the API server is asked again after a failure.
+	retryInterval = time.Second
+	// startTimeout is how long the controllers wait for CAPI's objects when the manager starts. Objects
+	// that CAPI owns are paused afterwards until they are read, and all others are reconciled.
+	startTimeout = 10 * time.Second
+)
 
 // state is what is known of CAPI's objects.
 type state int32
@@ -72,6 +80,9 @@ type Objects struct {
 	options Options
 	state   atomic.Int32
 	cache   atomic.Pointer[cache.Cache]
+	// known is closed when the state is known for the first time.
+	known     chan struct{}
+	closeOnce sync.Once
 }
 
 // New returns objects of which none is known until they are started.
@@ -79,14 +90,49 @@ func New(options Options) *Objects {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Objects{options: options}
+	return &Objects{options: options, known: make(chan struct{})}
+}
+
+// GetCache makes a manager start the watch with its caches, and its controllers when CAPI's objects are
+// read, so that a start pauses no object for a moment. The cache has no other use.
+func (o *Objects) GetCache() cache.Cache { return started{objects: o} }
+
+// started is a cache of which only WaitForCacheSync may be called.
+type started struct {
+	cache.Cache
+	objects *Objects
+}
+
+// WaitForCacheSync waits until CAPI's objects are read, for a limited time. It reports success in any
+// case, because only objects that CAPI owns need them.
+func (s started) WaitForCacheSync(ctx context.Context) bool {
+	timer := s.objects.options.Clock.NewTimer(startTimeout)
+	defer timer.Stop()
+	select {
+	case <-s.objects.known:
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// set sets what is known of CAPI's objects.
+func (o *Objects) set(to state) {
+	o.state.Store(int32(to))
+	if to != unknown {
+		o.closeOnce.Do(func() { close(o.known) })
+	}
 }
 
 // Start watches CAPI's objects until ctx ends. While CAPI is not installed, it asks for its kinds every
 // 15 seconds.
 func (o *Objects) Start(ctx context.Context) error {
-	for !o.served() {
-		timer := o.options.Clock.NewTimer(lookInterval)
+	for {
+		served, again := o.served()
+		if served {
+			return o.watch(ctx)
+		}
+		timer := o.options.Clock.NewTimer(again)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -94,35 +140,33 @@ func (o *Objects) Start(ctx context.Context) error {
 		case <-timer.C():
 		}
 	}
-	return o.watch(ctx)
 }
 
-// served asks the API server whether it serves CAPI's kinds. An error leaves the state as it is.
-func (o *Objects) served() bool {
+// served asks the API server whether it serves CAPI's kinds, and returns when to ask again if not. An
+// error leaves the state as it is.
+func (o *Objects) served() (served bool, again time.Duration) {
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(o.options.Config, o.httpClient())
 	if err != nil {
 		o.options.Logger.Error(err, "create a client of the API server's kinds")
-		return false
+		return false, lookInterval
 	}
 	list, err := client.ServerResourcesForGroupVersion(version.String())
-	if apierrors.IsNotFound(err) {
-		o.state.Store(int32(absent))
-		return false
-	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		o.options.Logger.Error(err, "look for the kinds of Cluster API; retrying", "version", version)
-		return false
+		return false, retryInterval
 	}
 	found := map[string]bool{}
-	for i := range list.APIResources {
-		found[list.APIResources[i].Kind] = true
+	if err == nil {
+		for i := range list.APIResources {
+			found[list.APIResources[i].Kind] = true
+		}
 	}
 	if !found[kindCluster] || !found[kindMachinePool] {
-		o.state.Store(int32(absent))
-		return false
+		o.set(absent)
+		return false, lookInterval
 	}
-	o.state.Store(int32(unknown))
-	return true
+	o.set(unknown)
+	return true, 0
 }
 
 func (o *Objects) httpClient() *http.Client {
@@ -160,7 +204,7 @@ func (o *Objects) watch(ctx context.Context) error {
 	go func() {
 		if objects.WaitForCacheSync(ctx) {
 			o.cache.Store(&objects)
-			o.state.Store(int32(synced))
+			o.set(synced)
 			o.options.Logger.Info("Cluster API drives Clusters and InstanceGroups that its objects own")
 		}
 	}()
