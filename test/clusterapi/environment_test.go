@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -33,7 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -104,14 +103,20 @@ func newEnvironment(t *testing.T) *environment {
 	return e
 }
 
-// installCRDs installs the CRDs of Cluster API's module.
-func (e *environment) installCRDs() {
+// module returns the folder of Cluster API's module.
+func (e *environment) module() string {
 	e.t.Helper()
 	out, err := exec.CommandContext(e.t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "core/config/crd/bases/*.yaml"))
+	return strings.TrimSpace(string(out))
+}
+
+// installCRDs installs the CRDs of Cluster API's module.
+func (e *environment) installCRDs() {
+	e.t.Helper()
+	files, err := filepath.Glob(filepath.Join(e.module(), "core/config/crd/bases/*.yaml"))
 	if err != nil || len(files) == 0 {
 		e.t.Fatalf("the module has no CRDs: %v", err)
 	}
@@ -146,23 +151,18 @@ func (e *environment) run(mgr ctrl.Manager) {
 	})
 }
 
-func (e *environment) config() *rest.Config {
-	config := rest.CopyConfig(e.cluster.RESTConfig())
-	config.QPS = -1
-	return config
-}
-
 // clusterAPI returns a manager with Cluster API's controllers of Clusters and MachinePools, set up as in its
-// main program.
+// main program, and with the rights of its role and of the chart's role for it.
 // https://github.com/kubernetes-sigs/cluster-api/blob/v1.14.2/core/main.go
 func (e *environment) clusterAPI(scheme *runtime.Scheme) ctrl.Manager {
 	e.t.Helper()
 	ctx := e.t.Context()
 	name := "cluster-api-controller-manager"
+	config := e.as("cluster-api", e.ofModule(), e.ofChart("clusterapi.yaml"))
 	caches := setup.ManagerCacheOptions(scheme, name, e.namespace, 10*time.Minute)
-	mgr, err := ctrl.NewManager(e.config(), ctrl.Options{
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: caches, Client: setup.ManagerClientOptions(),
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		e.t.Fatal(err)
@@ -194,7 +194,8 @@ func (e *environment) clusterAPI(scheme *runtime.Scheme) ctrl.Manager {
 	return mgr
 }
 
-// operator returns a manager with the operator's controllers of clusters, which act on a simulated AWS.
+// operator returns a manager with the operator's controllers of clusters, which act on a simulated AWS. It has
+// the rights that the chart gives it.
 func (e *environment) operator() ctrl.Manager {
 	e.t.Helper()
 	ctx := e.t.Context()
@@ -219,11 +220,11 @@ func (e *environment) operator() ctrl.Manager {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(e.config(), ctrl.Options{
+	mgr, err := ctrl.NewManager(e.as("operator", e.ofChart("rights.yaml")), ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}},
 		// Cluster API has a controller of that name, too.
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		e.t.Fatal(err)
