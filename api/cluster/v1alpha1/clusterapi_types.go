@@ -34,7 +34,7 @@ type ControlPlaneEndpoint struct {
 	Port int32 `json:"port"`
 }
 
-// ClusterInitialization is how far the creation of a cluster is. What is true stays true.
+// ClusterInitialization is how far the creation of a cluster is. A field that is true does not become false again.
 type ClusterInitialization struct {
 	// Provisioned is whether the network and the load balancer of the API have been created.
 	// +optional
@@ -45,7 +45,7 @@ type ClusterInitialization struct {
 	ControlPlaneInitialized bool `json:"controlPlaneInitialized,omitempty"`
 }
 
-// GroupInitialization is how far the creation of an instance group is. What is true stays true.
+// GroupInitialization is how far the creation of an instance group is. A field that is true does not become false again.
 type GroupInitialization struct {
 	// Provisioned is whether the group's stack has been created.
 	// +optional

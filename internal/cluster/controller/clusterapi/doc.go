@@ -6,7 +6,7 @@
 // In go the operator's objects and what CAPI's objects say, out come the fields that the contract
 // names. The package reads CAPI's objects, and never writes them. An object counts as CAPI's only if
 // its owner reference has the UID of an existing object of CAPI that refers back to it, in the same
-// namespace: whoever may write a Cluster may write any owner reference into it.
+// namespace: a user who may write a Cluster may write any owner reference into it.
 //
 // Objects without such an owner stay as they are.
 package clusterapi
