@@ -160,7 +160,15 @@ func TestClusterAPIDrivesACluster(t *testing.T) {
 	}
 	w.setPaused(owner, false)
 	w.condition(group, operatorkit.ConditionReady, metav1.ConditionTrue, "")
+	w.condition(group, operatorkit.ConditionSynced, metav1.ConditionTrue, "")
 	w.condition(cluster, operatorkit.ConditionSynced, metav1.ConditionTrue, "")
+
+	w.rewrite(cluster, func() { cluster.Annotations = map[string]string{v1alpha1.ClusterAPIPausedAnnotation: ""} })
+	w.condition(cluster, conditions.CAPIPaused, metav1.ConditionTrue, "Paused")
+	w.condition(group, conditions.CAPIPaused, metav1.ConditionTrue, "Paused")
+	w.rewrite(cluster, func() { cluster.Annotations = nil })
+	w.condition(cluster, operatorkit.ConditionSynced, metav1.ConditionTrue, "")
+	w.condition(group, operatorkit.ConditionSynced, metav1.ConditionTrue, "")
 
 	w.rewrite(cluster, func() {
 		cluster.OwnerReferences = nil

@@ -2,8 +2,10 @@ package clusterapi
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -65,6 +67,15 @@ func (o *Objects) GroupPause(ctx context.Context, group *v1alpha1.InstanceGroup)
 		return pausedBy(cluster.GetName())
 	}
 	return Pause{}
+}
+
+// MayPauseDiffers reports whether an update of a Cluster may change whether CAPI pauses it.
+func MayPauseDiffers(was, is *v1alpha1.Cluster) bool {
+	_, before := was.Annotations[v1alpha1.ClusterAPIPausedAnnotation]
+	_, after := is.Annotations[v1alpha1.ClusterAPIPausedAnnotation]
+	return before != after || !slices.EqualFunc(was.OwnerReferences, is.OwnerReferences, func(a, b metav1.OwnerReference) bool {
+		return a.UID == b.UID
+	})
 }
 
 var annotated = Pause{Paused: true, Message: "The object is paused: the operator does not reconcile or delete it until the annotation " +
