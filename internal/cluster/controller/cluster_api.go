@@ -123,7 +123,7 @@ func (o *operator) explainClusterPause(cluster *v1alpha1.Cluster) string {
 
 // reconcileClusterPaused does what a paused Cluster still needs.
 func (o *operator) reconcileClusterPaused(ctx context.Context, cluster *v1alpha1.Cluster) time.Duration {
-	return sooner(o.signalSlotsPaused(ctx, cluster), o.clusterPause(cluster).After)
+	return sooner(o.signalSlotsPaused(ctx, cluster), o.capi.ClusterPause(ctx, cluster).After)
 }
 
 // groupPaused reports whether the InstanceGroup's Cluster is paused, or the group by Cluster API.
@@ -134,7 +134,10 @@ func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
 
 // groupPause returns whether Cluster API pauses a group or its Cluster.
 func (o *operator) groupPause(group *v1alpha1.InstanceGroup) clusterapi.Pause {
-	ctx := context.Background() // Reads from the informer cache.
+	return o.groupPauseIn(context.Background(), group) // Reads from the informer cache.
+}
+
+func (o *operator) groupPauseIn(ctx context.Context, group *v1alpha1.InstanceGroup) clusterapi.Pause {
 	if pause := o.capi.GroupPause(ctx, group); pause.Paused {
 		return pause
 	}
@@ -155,7 +158,7 @@ func (o *operator) explainGroupPause(group *v1alpha1.InstanceGroup) string {
 
 // reconcileGroupPaused does what a paused group still needs.
 func (o *operator) reconcileGroupPaused(ctx context.Context, group *v1alpha1.InstanceGroup) time.Duration {
-	return sooner(o.signalPaused(ctx, group), o.groupPause(group).After)
+	return sooner(o.signalPaused(ctx, group), o.groupPauseIn(ctx, group).After)
 }
 
 // sooner returns the shorter of two times, of which zero is never.

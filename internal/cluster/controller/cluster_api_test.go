@@ -135,7 +135,8 @@ func TestClusterAPIDrivesACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if secret.Type != v1alpha1.ClusterAPISecretType || secret.Labels[v1alpha1.ClusterAPINameLabel] != "one" || len(secret.Data["value"]) == 0 {
+	label := secret.Labels[v1alpha1.ClusterAPINameLabel]
+	if secret.Type != v1alpha1.ClusterAPISecretType || label != "one" || len(secret.Data["value"]) == 0 {
 		t.Errorf("the kubeconfig has type %s and labels %v", secret.Type, secret.Labels)
 	}
 

@@ -3,6 +3,7 @@ package clusterapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -149,8 +150,8 @@ func noLongerRefused(obj client.Object) {
 
 // causeOf returns the first cause of a refusal.
 func causeOf(err error) string {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it as it is
-	if !ok || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 		return ""
 	}
 	cause := status.Status().Details.Causes[0]

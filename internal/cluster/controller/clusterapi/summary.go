@@ -91,7 +91,8 @@ func setOwned(obj client.Object, owner *Owner, pause Pause) {
 	if owner.Problem != nil {
 		is.Status, is.Reason, is.Message = metav1.ConditionFalse, owner.Problem.Reason, owner.Problem.Message
 	}
-	if was := operatorkit.FindCondition(obj, conditions.ClusterAPI); owner.Problem != nil || was == nil || was.Reason != ReasonWriteRefused {
+	was := operatorkit.FindCondition(obj, conditions.ClusterAPI)
+	if owner.Problem != nil || was == nil || was.Reason != ReasonWriteRefused {
 		operatorkit.SetCondition(obj, is)
 	}
 	// https://cluster-api.sigs.k8s.io/developer/providers/contracts/infra-cluster#infracluster-pausing
