@@ -135,6 +135,11 @@ test-external-dns: build ## Run the real ExternalDNS with the role and arguments
 test-ebs-csi: build ## Run the real controller of the EBS CSI driver with the role that clusters give it.
 	TEST_EBS_CSI=1 $(GO) test -count=1 -timeout 30m -run TestEBSCSIDriver -v ./test/roles
 
+# The module test/clusterapi pins the version of Cluster API; the first run compiles it and clusterctl for some minutes.
+.PHONY: test-cluster-api
+test-cluster-api: build ## Run Cluster API's own controllers and clusterctl with the operator as their provider.
+	cd test/clusterapi && TEST_CLUSTER_API=1 KUBEBUILDER_ASSETS=$(ASSETS) $(GO) test -count=1 -timeout 30m -v .
+
 # The module test/authenticator pins the version of aws-iam-authenticator; the first run compiles it for some minutes.
 .PHONY: test-authenticator
 test-authenticator: ## Judge tokens for EKS with the verifier of aws-iam-authenticator.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -221,6 +222,8 @@ func (s *Server) KnowsToken(token string) bool {
 func (s *Server) discover(path string) any {
 	part := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
+	case path == "/":
+		return s.paths()
 	case path == "/api":
 		return versions()
 	case path == "/apis":
@@ -242,6 +245,22 @@ func (s *Server) discover(path string) any {
 		}
 	}
 	return nil
+}
+
+// paths lists what the server serves, as an API server does at its root. Clients such as Cluster API's controllers
+// read it to see that the API responds.
+// https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/server/routes/index.go
+func (s *Server) paths() metav1.RootPaths {
+	paths := []string{"/api", "/api/v1", "/apis"}
+	for _, group := range groups(s.kinds.all()).Groups {
+		paths = append(paths, "/apis/"+group.Name)
+		for i := range group.Versions {
+			paths = append(paths, "/apis/"+group.Versions[i].GroupVersion)
+		}
+	}
+	paths = append(paths, "/healthz", "/livez", "/openapi/v2", "/readyz", "/version")
+	slices.Sort(paths)
+	return metav1.RootPaths{Paths: paths}
 }
 
 // schemas serves a document without the schema of any kind, in protobuf as Helm and client-go ask for

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,10 @@ func TestTypedClientsCreateListWatchAndPatch(t *testing.T) {
 	clients := kubernetes.NewForConfigOrDie(admin)
 	if v, err := clients.Discovery().ServerVersion(); err != nil || v.GitVersion != "v1.36.3" {
 		t.Errorf("version: %v, %v", v, err)
+	}
+	root, err := clients.RESTClient().Get().AbsPath("/").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(root), `"/api/v1"`) || !strings.Contains(string(root), `"/apis/apps/v1"`) {
+		t.Errorf("the root of the API is %s, %v", root, err)
 	}
 	nodes := clients.CoreV1().Nodes()
 	if err := server.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"zone": "1"}}}); err != nil {

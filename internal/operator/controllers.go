@@ -108,7 +108,8 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		WatchNamespaces: p.opts.WatchNamespaces, Shard: p.opts.shard, KindsExist: p.opts.kindsExist(),
 		MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		DriftInterval:           p.opts.DriftInterval,
-		Metrics:                 p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
+		ClusterAPI:              p.opts.ClusterAPI, Logger: p.opts.Logger.WithName("cluster-api"),
+		Metrics: p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles, Identities: p.identities,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(p.clients, p.opts.ClusterName, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})

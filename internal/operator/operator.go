@@ -63,6 +63,8 @@ type Options struct {
 	// the ARN of the EKS cluster with Pod Identity in which the pods run. Without one of them, spec.grants
 	// is refused.
 	ServiceAccountIssuer, EKSCluster string
+	// ClusterAPI is whether Clusters and InstanceGroups follow the objects of Cluster API that own them.
+	ClusterAPI bool
 	// RequireIdentity refuses objects for which neither they nor their namespace name an
 	// AWSIdentity.
 	RequireIdentity bool

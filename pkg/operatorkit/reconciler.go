@@ -83,11 +83,19 @@ type Options[T client.Object] struct {
 	// Paused pauses further objects, for example by a field of their spec.
 	// Default: none.
 	Paused func(obj T) bool
+	// ExplainPause returns the message of the Synced condition of a paused object, "" for
+	// the default, which names PausedAnnotation. Default: always that.
+	ExplainPause func(obj T) string
 	// ReconcilePaused is called at each reconcile of a paused object, for work that
 	// must continue during a pause. It receives a copy, so its changes are not
 	// written. It returns the time after which to requeue the object, zero for
 	// never. Default: nothing continues.
 	ReconcilePaused func(ctx context.Context, obj T) time.Duration
+	// Summarize is called at the end of each run, also of a paused object, after the
+	// reconciler set the conditions. It may change the status, for example fields that
+	// other programs read in place of the conditions. It must depend only on the object
+	// and on caches. Default: nothing.
+	Summarize func(obj T)
 	// Writer writes the changes of a run. Default: NewStatusWriter.
 	Writer Writer[T]
 	// Recorder records an Event whenever the status, reason or message of the
@@ -306,7 +314,7 @@ func (r *Reconciler[T]) finish(ctx context.Context, before, obj T, outcome Outco
 		err = r.save(ctx, before, obj, verdict{})
 	default:
 		v := verdictOf(outcome)
-		v.write(obj, metav1.NewTime(r.options.Clock.Now()))
+		r.judge(obj, v)
 		if same(before, obj) {
 			break
 		}
@@ -346,8 +354,16 @@ func afterIO(word string, err error) (string, reconcile.Result, error) {
 
 // conclude sets the object's conditions and saves it.
 func (r *Reconciler[T]) conclude(ctx context.Context, before, after T, v verdict) error {
-	v.write(after, metav1.NewTime(r.options.Clock.Now()))
+	r.judge(after, v)
 	return r.save(ctx, before, after, v)
+}
+
+// judge sets the object's conditions and what is summarized from them.
+func (r *Reconciler[T]) judge(obj T, v verdict) {
+	v.write(obj, metav1.NewTime(r.options.Clock.Now()))
+	if r.options.Summarize != nil {
+		r.options.Summarize(obj)
+	}
 }
 
 // save writes the object if it changed.
@@ -492,14 +508,19 @@ func (r *Reconciler[T]) pause(ctx context.Context, obj T) (string, reconcile.Res
 	if r.options.ReconcilePaused != nil {
 		after = r.options.ReconcilePaused(ctx, copyOf(obj))
 	}
-	word, result, err := afterIO(OutcomePaused, r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
+	word, result, err := afterIO(OutcomePaused, r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict(obj)))
 	if err == nil && after > 0 {
 		result.RequeueAfter = after
 	}
 	return word, result, err
 }
 
-func (r *Reconciler[T]) pausedVerdict() verdict {
+func (r *Reconciler[T]) pausedVerdict(obj T) verdict {
+	if r.options.ExplainPause != nil {
+		if message := r.options.ExplainPause(obj); message != "" {
+			return verdict{paused: true, reason: ReasonPaused, message: message}
+		}
+	}
 	message := "The object is paused: the operator does not reconcile or delete it until it is resumed."
 	if r.options.PausedAnnotation != "" {
 		message = fmt.Sprintf(

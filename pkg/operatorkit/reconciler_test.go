@@ -355,6 +355,27 @@ func TestFieldOfTheSpecPausesAnObject(t *testing.T) {
 	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
 }
 
+// TestSummaryFollowsTheConditions tests that Summarize sees the conditions of the run, also of a pause.
+func TestSummaryFollowsTheConditions(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
+	w.operate(operatorkit.Options[*Widget]{
+		Pipelines:    operatorkit.NewPipeline(seen.step("a")),
+		Paused:       func(widget *Widget) bool { return widget.Spec.Size == 0 },
+		ExplainPause: func(widget *Widget) string { return "Widgets of size 0 are paused." },
+		Summarize: func(widget *Widget) {
+			synced := operatorkit.FindCondition(widget, operatorkit.ConditionSynced)
+			operatorkit.SetCondition(widget, metav1.Condition{Type: "Summary", Status: synced.Status, Reason: synced.Reason, Message: synced.Message})
+		},
+	})
+	w.create("one")
+	widget := w.waitFor("one", "Summary", metav1.ConditionUnknown, operatorkit.ReasonPaused)
+	if got := operatorkit.FindCondition(widget, "Summary").Message; got != "Widgets of size 0 are paused." {
+		t.Errorf("message %q", got)
+	}
+	w.edit("one", func(widget *Widget) { widget.Spec.Size = 1 })
+	w.waitFor("one", "Summary", metav1.ConditionTrue, operatorkit.ReasonReady)
+}
+
 func TestReconcilePausedRunsDuringAPause(t *testing.T) {
 	w, seen := newSuite(t), &callLog{}
 	var runs atomic.Int32

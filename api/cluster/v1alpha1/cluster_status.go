@@ -16,7 +16,7 @@ type ClusterStatus struct {
 	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
 	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady, EKSAddonsReady,
 	// CertificatesValid, EtcdHasSpace, ResourcesEncrypted, AuditLogShipped, BackedUp, BackedUpToBucket,
-	// Drifted. Their messages name the
+	// Drifted; and with Cluster API: ClusterAPIFollowed, Available, Paused. Their messages name the
 	// action that a user can take.
 	// +optional
 	// +listType=map
@@ -96,6 +96,16 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Stacks []StackStatus `json:"stacks,omitempty"`
+
+	// Initialization reports to Cluster API how far the creation of the cluster is. It is set only in
+	// clusters that a Cluster of Cluster API owns.
+	// +optional
+	Initialization *ClusterInitialization `json:"initialization,omitempty"`
+
+	// ExternalManagedControlPlane tells Cluster API that the control plane has no Machines. It is set
+	// only in clusters that a Cluster of Cluster API owns.
+	// +optional
+	ExternalManagedControlPlane *bool `json:"externalManagedControlPlane,omitempty"`
 }
 
 // CertificatesStatus are the times at which certificates of a cluster expire, and the last rotation.

@@ -11,6 +11,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=aws
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1alpha1"}
 // +kubebuilder:printcolumn:name="RELEASE",type=string,JSONPath=`.spec.release`
 // +kubebuilder:printcolumn:name="VERSION",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="NODES",type=string,JSONPath=`.status.nodes.summary`
@@ -184,6 +185,11 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
+
+	// ControlPlaneEndpoint is the address of the Kubernetes API, for Cluster API. The operator sets
+	// it in clusters that a Cluster of Cluster API owns; leave it out. The operator does not read it.
+	// +optional
+	ControlPlaneEndpoint *ControlPlaneEndpoint `json:"controlPlaneEndpoint,omitempty"`
 }
 
 // Certificates configures the certificate authorities (CAs) and keys of a cluster.

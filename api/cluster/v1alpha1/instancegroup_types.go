@@ -12,6 +12,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.nodes.ready
 // +kubebuilder:resource:categories=aws,shortName=ig;igs
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1alpha1"}
 // +kubebuilder:printcolumn:name="CLUSTER",type=string,JSONPath=`.spec.cluster`
 // +kubebuilder:printcolumn:name="VERSION",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="MIN",type=integer,JSONPath=`.spec.minSize`
@@ -262,6 +263,15 @@ type InstanceGroupSpec struct {
 	// +optional
 	// +kubebuilder:default=Automatic
 	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
+
+	// ProviderIDList are the provider IDs of the group's nodes, for Cluster API. The operator sets it
+	// in groups that a MachinePool of Cluster API owns; leave it out. The operator does not act on it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	ProviderIDList []string `json:"providerIDList,omitempty"`
 }
 
 // ExpectedNodes returns the lowest number of nodes that the group has after its creation.
@@ -609,6 +619,21 @@ type InstanceGroupStatus struct {
 	// Stack is the status of the group's stack.
 	// +optional
 	Stack *StackStatus `json:"stack,omitempty"`
+
+	// Initialization reports to Cluster API that the group has been created. It is set only in groups
+	// that a MachinePool of Cluster API owns.
+	// +optional
+	Initialization *GroupInitialization `json:"initialization,omitempty"`
+
+	// ReadyForPool is initialization.provisioned in the form of Cluster API's contract v1beta1, which
+	// the controller of MachinePools reads.
+	// +optional
+	ReadyForPool bool `json:"ready,omitempty"`
+
+	// Replicas is the number of the group's nodes, for Cluster API. It is set only in groups that a
+	// MachinePool of Cluster API owns.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
 }
 
 // GetConditions returns the group's conditions.

@@ -147,6 +147,7 @@ func (f *flags) add(cmd *cobra.Command) {
 		nil,
 		"roles that Clusters of a namespace may name in spec.role, for example platform=arn:aws:iam::123456789012:role/clusters (default: none, only the operator's own credentials)",
 	)
+	set.BoolVar(&f.ClusterAPI, "cluster-api", false, "follow Cluster API's objects that own Clusters and InstanceGroups, once it is installed")
 	set.StringVar(&f.ServiceAccountIssuer, "service-account-issuer", "",
 		"issuer (iss) of this cluster's service account tokens, registered in IAM as a provider; roles of spec.grants trust it (default: spec.grants is refused)")
 	set.StringVar(&f.EKSCluster, "eks-cluster", "",

@@ -67,6 +67,8 @@ var needNoNode = map[string]string{
 	"cluster.spec.role.externalID":                    "who makes the cluster, not what it is",
 	"cluster.spec.identity":                           "who makes the cluster, not what it is",
 	"cluster.spec.paused":                             "whether the operator acts",
+	"cluster.spec.controlPlaneEndpoint":               "what the operator reports to Cluster API",
+	"group.spec.providerIDList":                       "what the operator reports to Cluster API",
 	"cluster.spec.updatePolicy":                       "when the operator acts",
 	"cluster.spec.volumePolicy":                       "heeded when the cluster is deleted",
 	"cluster.spec.addons":                             "installed in the running cluster",

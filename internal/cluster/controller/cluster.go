@@ -13,6 +13,7 @@ import (
 // clusterSteps returns the steps that create a Cluster, in order. Deletion runs them in reverse.
 func (o *operator) clusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 	steps := []operatorkit.Step[*v1alpha1.Cluster]{
+		clusterAPIStep{o},
 		accountStep{o},
 		unlessAbandoned{networkStep{o}},
 		unlessAbandoned{o.sweep()},

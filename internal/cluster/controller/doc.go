@@ -6,6 +6,7 @@
 //
 // # A Cluster's pipeline
 //
+//	cluster-api  report the API's address to Cluster API, if it owns the Cluster
 //	account      determine the AWS account; subscribe to its events
 //	network      check and tag an existing VPC
 //	sweep        last step of a deletion: report resources left in AWS (see [Cleanup])
@@ -38,6 +39,7 @@
 //
 // # An InstanceGroup's pipeline
 //
+//	cluster-api  scale as a MachinePool says, if one owns the group; report the nodes to it
 //	cluster      wait until the Cluster has what nodes need
 //	stack        a bundle and a stack
 //	node-class   the EC2NodeClass of a group whose nodes Karpenter creates
@@ -65,6 +67,7 @@
 //	objects         lookups in the informer cache
 //	credentials     CAs, kubeconfigs, connections
 //	certificates    when certificates expire
+//	clusterapi      what Cluster API's objects say, and what they read
 //	etcdspace       how full etcd is
 //	fleets          the controller of Fleets
 //	bucket          what instances download

@@ -35,6 +35,7 @@ func (o *operator) eksClusterSteps() []operatorkit.Step[*v1alpha1.Cluster] {
 // runs them in reverse.
 func (o *operator) eksGroupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
 	return []operatorkit.Step[*v1alpha1.InstanceGroup]{
+		groupClusterAPIStep{o},
 		groupClusterStep{o},
 		eksGroupStackStep{o},
 		groupDriftStep{o},

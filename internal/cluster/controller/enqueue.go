@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/clusterapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/conditions"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/objects"
@@ -85,7 +86,7 @@ func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Cluster]) bool {
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.Generation != is.Generation || was.Status.Release != is.Status.Release || was.Status.Account != is.Status.Account ||
-				isPaused(was) != isPaused(is) ||
+				isPaused(was) != isPaused(is) || clusterapi.MayPauseDiffers(was, is) ||
 				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || isAbandoned(was) != isAbandoned(is) ||
 				!maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
 				meta.IsStatusConditionTrue(

@@ -17,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucket"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/bucketbackups"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/cache"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller/clusterapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/credentials"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/directory"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller/draining"
@@ -92,6 +93,8 @@ type operator struct {
 	boots   *boots.Boots
 	// drifts checks stacks for changes outside of CloudFormation.
 	drifts *drift.Checks
+	// capi are Cluster API's objects, nil if the operator does not work with them.
+	capi *clusterapi.Objects
 	// passes are the walks over the objects of Clusters that write them again.
 	passes *cache.Keyed[types.UID, *rewrite.Pass]
 }
@@ -115,6 +118,7 @@ func newOperator(options Options, cached, direct client.Client, recorder events.
 		Presigner: func(cluster *v1alpha1.Cluster) ekstoken.Presigner {
 			return options.Clients.CallerPresigner(o.targets.Of(cluster))
 		},
+		ClusterAPI: o.followsClusterAPI,
 	})
 	o.outputs = outputs.New(outputs.Options{
 		Engine: options.Engine, Target: o.targets.Of, Owner: o.owner,

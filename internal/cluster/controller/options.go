@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -152,6 +153,11 @@ type Options struct {
 	Addons Addons
 	// Cleanup, if not nil, deletes AWS resources that the clusters' controllers created.
 	Cleanup Cleanup
+	// ClusterAPI is whether Clusters and InstanceGroups follow the objects of Cluster API that own them,
+	// once its kinds are installed. The operator needs to read those.
+	ClusterAPI bool
+	// Logger logs what concerns no object.
+	Logger logr.Logger
 }
 
 func (o *Options) complete() error {

@@ -52,6 +52,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := objects.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	if err := o.watchClusterAPI(mgr); err != nil {
+		return err
+	}
 	if err := o.addClusters(mgr); err != nil {
 		return err
 	}
@@ -136,8 +139,8 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: o.client, Pipelines: selector, Admit: o.admit, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
-		Paused:          func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
-		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: conditions.IsClusterProgress,
+		Paused: o.clusterPaused, ExplainPause: o.explainClusterPause, Summarize: o.capi.SummarizeCluster,
+		ReconcilePaused: o.reconcileClusterPaused, DeferStatusWrite: conditions.IsClusterProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,
 	})
@@ -158,8 +161,9 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
 		Client: o.client, Pipelines: newGroupSelector(o), Admit: o.admitGroup, Finalizer: finalizer,
-		PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused,
-		ReconcilePaused: o.signalPaused, DeferStatusWrite: conditions.IsGroupProgress,
+		PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused, ExplainPause: o.explainGroupPause,
+		Summarize:       o.summarizeGroup,
+		ReconcilePaused: o.reconcileGroupPaused, DeferStatusWrite: conditions.IsGroupProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
 		BackgroundLimiter: o.options.BackgroundLimiter,
 	})

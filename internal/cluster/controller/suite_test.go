@@ -74,17 +74,18 @@ type suite struct {
 	namespace string
 	sim       *simulator.Simulator
 	// key is that of the operator, which is an administrator and can assume roles.
-	key      aws.Credentials
-	endpoint string
-	observer string // the endpoint of the test's own clients
-	nodeup   string
-	metrics  *prometheus.Registry // of the operator that was last started
-	clock    clock.Clock          // of the controllers; nil is the real clock
-	resolver awsapi.Resolver      // of the operator; nil is the simulator's
-	drift    time.Duration        // the interval of checks for drift; 0 checks only on request
-	shards   int                  // how many operators share the Clusters
-	caches   []client.Reader      // of the operators that were last started
-	stop     func()
+	key        aws.Credentials
+	endpoint   string
+	observer   string // the endpoint of the test's own clients
+	nodeup     string
+	metrics    *prometheus.Registry // of the operator that was last started
+	clock      clock.Clock          // of the controllers; nil is the real clock
+	resolver   awsapi.Resolver      // of the operator; nil is the simulator's
+	drift      time.Duration        // the interval of checks for drift; 0 checks only on request
+	shards     int                  // how many operators share the Clusters
+	clusterAPI bool                 // whether the operator follows Cluster API
+	caches     []client.Reader      // of the operators that were last started
+	stop       func()
 }
 
 // simulatedHost returns a host of simulated instances.
@@ -197,9 +198,10 @@ func (w *suite) operator(ctx context.Context, shard operatorkit.Shard) (ctrl.Man
 		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace},
-		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
-		Roles:    []grant.Grant{{Namespace: w.namespace, Pattern: "arn:aws:iam::210987654321:role/*"}},
-		Cleanup:  cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
+		Releases:   []*v1alpha1.Release{aRelease("v1.36.3")},
+		Roles:      []grant.Grant{{Namespace: w.namespace, Pattern: "arn:aws:iam::210987654321:role/*"}},
+		ClusterAPI: w.clusterAPI,
+		Cleanup:    cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
 	})
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func (k *kept) excess() error {
 
 // size is the approximate size in bytes of the fields that the workload cluster determines.
 func (n *Node) size() int {
-	size := len(n.Name) + len(n.UID) + len(n.Claimed) + len(n.Bundle) + len(n.Version)
+	size := len(n.Name) + len(n.UID) + len(n.Claimed) + len(n.ProviderID) + len(n.Bundle) + len(n.Version)
 	for key, value := range n.Labels {
 		size += len(key) + len(value)
 	}

@@ -19,6 +19,10 @@ const (
 	slotLabel  = "cluster-operator.aws/slot"
 )
 
+// maxProviderID is the maximum length of a provider ID that is kept. Those of AWS have the form
+// aws:///eu-central-1a/i-0123456789abcdef0.
+const maxProviderID = 128
+
 // NoSlot is the slot of a node outside the control plane.
 const NoSlot = -1
 
@@ -31,6 +35,8 @@ type Node struct {
 	InstanceID string
 	// Claimed is the instance in its provider ID, which is unverified.
 	Claimed string
+	// ProviderID is its provider ID, empty if that names no instance or is longer than those of AWS.
+	ProviderID string
 	// Group is its instance group, empty for control-plane nodes; Slot is NoSlot for the others.
 	// They are those of its instance.
 	Group string
@@ -82,6 +88,9 @@ func nodeFrom(from *corev1.Node) Node {
 	}
 	n.Claimed, n.Slot = n.InstanceID, NoSlot
 	if n.Claimed != "" { // otherwise, there is nothing that EC2 could confirm
+		if len(from.Spec.ProviderID) <= maxProviderID {
+			n.ProviderID = from.Spec.ProviderID
+		}
 		n.Group, n.Slot = n.labels().group, n.labels().slot
 	}
 	for i := range from.Status.Addresses {

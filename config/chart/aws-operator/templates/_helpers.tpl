@@ -69,6 +69,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
   "service-account-issuer" .Values.serviceAccountIssuer
   "eks-cluster" .Values.eksCluster
   "require-identity" .Values.requireIdentity
+  "cluster-api" .Values.clusterAPI.enabled
   "cluster-name" .Values.clusterName
   "watch-namespace" .Values.watchNamespaces
   "max-concurrent-reconciles" .Values.maxConcurrentReconciles
@@ -113,6 +114,12 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get, list, watch, patch]
+{{- if .Values.clusterAPI.enabled }}
+# The objects of Cluster API that own Clusters and InstanceGroups. The operator never writes them.
+- apiGroups: [cluster.x-k8s.io]
+  resources: [clusters, machinepools]
+  verbs: [get, list, watch]
+{{- end }}
 {{- end -}}
 
 {{/* Combinations of values that the schema cannot refuse with a clear message. */}}

@@ -32,6 +32,11 @@ const (
 	NodeClass        = "NodeClassApplied"
 	Deprecated       = "ReleaseDeprecated"
 	Drifted          = servicev1alpha1.ConditionDrifted
+	// ClusterAPI reports whether an object does what its owner among Cluster API's objects says.
+	// Available and CAPIPaused have names that Cluster API reads.
+	ClusterAPI = "ClusterAPIFollowed"
+	Available  = "Available"
+	CAPIPaused = "Paused"
 )
 
 // Conclude sets a step's own condition from its outcome, and returns the outcome.

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,7 @@ type Clients interface {
 	Resolver() awsapi.Resolver
 }
 
-// Options configure [Credentials]. All are required.
+// Options configure [Credentials]. All but ClusterAPI are required.
 type Options struct {
 	// Secrets reads and writes Secrets, which are not cached.
 	Secrets  client.Client
@@ -30,6 +31,8 @@ type Options struct {
 	Clock    clock.Clock
 	// Presigner presigns requests with the credentials with which the operator manages a Cluster.
 	Presigner func(*v1alpha1.Cluster) ekstoken.Presigner
+	// ClusterAPI reports whether Cluster API reads the kubeconfig of a Cluster. If nil, it reads none.
+	ClusterAPI func(context.Context, *v1alpha1.Cluster) bool
 }
 
 // Credentials caches what exists for a Cluster: its CAs, its kubeconfig, and the operator's own
@@ -62,6 +65,8 @@ type validity struct {
 	server string
 	keys   model.Keys
 	until  time.Time
+	// clusterAPI is whether a kubeconfig is one for Cluster API.
+	clusterAPI bool
 }
 
 // New returns credentials of which none is known to exist yet.

@@ -27,7 +27,9 @@ func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cl
 	if err != nil {
 		return now, err
 	}
-	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && last.keys == known.Keys.CAs() && now.Before(last.until) {
+	forCAPI := c.isForClusterAPI(ctx, cluster)
+	if last, ok := c.kubeconfigs.Get(cluster.UID); ok && last.server == server && last.keys == known.Keys.CAs() && now.Before(last.until) &&
+		last.clusterAPI == forCAPI {
 		return last.until, nil
 	}
 	host, serverName, err := c.options.Clients.Resolver().Dial(ctx, address)
@@ -48,7 +50,7 @@ func (c *Credentials) EnsureKubeconfig(ctx context.Context, cluster *v1alpha1.Cl
 	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
 	// lifetime.
 	until := now.Add(kubeconfigValidity / 12)
-	c.kubeconfigs.Keep(cluster.UID, validity{server: server, keys: known.Keys.CAs(), until: until})
+	c.kubeconfigs.Keep(cluster.UID, validity{server: server, keys: known.Keys.CAs(), until: until, clusterAPI: forCAPI})
 	return until, nil
 }
 
@@ -86,6 +88,14 @@ func (c *Credentials) store(
 	if !metav1.IsControlledBy(secret, cluster) {
 		return fmt.Errorf("the Secret %s exists but does not belong to this Cluster; delete or rename it", key)
 	}
+	if c.isForClusterAPI(ctx, cluster) {
+		switch {
+		case secret.Type != v1alpha1.ClusterAPISecretType: // The type cannot change.
+			return c.replace(ctx, cluster, secret, kubeconfig)
+		case secret.Labels[v1alpha1.ClusterAPINameLabel] != cluster.Name:
+			good = func([]byte) bool { return false }
+		}
+	}
 	if good(secret.Data[pki.KubeconfigKey]) {
 		return nil
 	}
@@ -94,6 +104,7 @@ func (c *Credentials) store(
 		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
 	secret.Data = map[string][]byte{pki.KubeconfigKey: data}
+	c.label(ctx, cluster, secret)
 	if err := c.options.Secrets.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write the Secret %s: %w", key, err)
 	}
@@ -108,7 +119,7 @@ func (c *Credentials) make(ctx context.Context, cluster *v1alpha1.Cluster, kubec
 	}
 	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{pki.KubeconfigKey: data}}
 	secret.Namespace, secret.Name = cluster.Namespace, cluster.Name+pki.SuffixKubeconfig
-	secret.Labels = map[string]string{model.TagCluster: cluster.Name}
+	c.label(ctx, cluster, secret)
 	reference := metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
 	reference.BlockOwnerDeletion = nil
 	secret.OwnerReferences = []metav1.OwnerReference{*reference}
@@ -116,4 +127,37 @@ func (c *Credentials) make(ctx context.Context, cluster *v1alpha1.Cluster, kubec
 		return fmt.Errorf("create the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
 	}
 	return nil
+}
+
+// isForClusterAPI reports whether Cluster API reads the kubeconfig of a Cluster.
+func (c *Credentials) isForClusterAPI(ctx context.Context, cluster *v1alpha1.Cluster) bool {
+	return c.options.ClusterAPI != nil && c.options.ClusterAPI(ctx, cluster)
+}
+
+// label sets the labels of a new or changed Secret, and the type of a new one that Cluster API reads. Its name
+// and key are those that Cluster API reads already.
+// https://cluster-api.sigs.k8s.io/developer/providers/contracts/control-plane#cluster-kubeconfig-management
+func (c *Credentials) label(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) {
+	if secret.Labels == nil {
+		secret.Labels = map[string]string{}
+	}
+	secret.Labels[model.TagCluster] = cluster.Name
+	if !c.isForClusterAPI(ctx, cluster) {
+		return
+	}
+	secret.Labels[v1alpha1.ClusterAPINameLabel] = cluster.Name
+	if secret.UID == "" {
+		secret.Type = v1alpha1.ClusterAPISecretType
+	}
+}
+
+// replace deletes the Secret, which is the Cluster's, and creates it again.
+func (c *Credentials) replace(
+	ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret, kubeconfig func() ([]byte, error),
+) error {
+	only := client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion}
+	if err := c.options.Secrets.Delete(ctx, secret, only); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("replace the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return c.make(ctx, cluster, kubeconfig)
 }
