@@ -61,6 +61,7 @@ type InstanceGroupList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.capacityReservation) || !has(self.capacityReservation.id) || self.instanceTypes.size() == 1",message="a capacity reservation has one instance type: name only that type, or use capacityReservation.resourceGroup",fieldPath=".instanceTypes"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.placement) || !has(oldSelf.placement.strategy) || has(self.placement) && self.placement == oldSelf.placement",message="a placement group cannot be deleted while instances are in it, so a placement with a strategy cannot change: create a new group",fieldPath=".placement"
 // +kubebuilder:validation:XValidation:rule="!has(self.spot) || !has(self.spot.onDemandBase) || self.spot.onDemandBase <= self.maxSize",message="spot.onDemandBase is greater than maxSize: lower it, or raise maxSize"
+// +kubebuilder:validation:XValidation:rule="(has(self.eks) && self.eks.management == 'SelfManaged') == (has(oldSelf.eks) && oldSelf.eks.management == 'SelfManaged')",message="eks.management cannot change: create another group",fieldPath=".eks"
 type InstanceGroupSpec struct {
 	// Cluster is the name of the Cluster, in the same namespace. It cannot change.
 	// +required
@@ -77,6 +78,11 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:default=AutoScaling
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="manager cannot change: create another group"
 	Manager Manager `json:"manager,omitempty"`
+
+	// EKS configures the nodes of a group in a Cluster whose control plane EKS runs. Groups of other
+	// Clusters do not have it.
+	// +optional
+	EKS *EKSNodes `json:"eks,omitempty"`
 
 	// Replicas is the number of nodes, minSize to maxSize; kubectl scale sets it. If empty, a new
 	// group has minSize nodes, and a change of minSize or maxSize adds or removes nodes only if the

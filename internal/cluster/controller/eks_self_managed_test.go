@@ -1,0 +1,94 @@
+package controller_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// selfManaged makes the suite's group self-managed.
+func selfManaged(w *eksSuite) {
+	w.group.Spec.EKS = &v1alpha1.EKSNodes{Management: v1alpha1.EKSSelfManaged}
+}
+
+// nodeEntries returns the principals of access entries of the type EC2_LINUX.
+func (w *eksSuite) nodeEntries() []string {
+	w.t.Helper()
+	out, err := w.eks().ListAccessEntries(w.t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("managed")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(out.AccessEntries, func(principal string) bool { return !strings.Contains(principal, ":role/managed-workers-NodeRole") })
+}
+
+// A self-managed group has an Auto Scaling group and an access entry of its own. Its nodes are replaced by a rolling
+// update, and drained before; nothing of it is left at the end.
+func TestSelfManagedGroupOfEKS(t *testing.T) {
+	w := newEKSSuite(t, nil, selfManaged, func(w *eksSuite) {
+		w.group.Spec.Labels = map[string]string{"tier": "web"}
+	})
+	w.condition(w.managed, "Ready", metav1.ConditionTrue, "")
+	w.condition(w.group, "Ready", metav1.ConditionTrue, "")
+	w.complete(account, region, "managed", "managed-workers")
+	w.condition(w.group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")
+	if w.group.Status.AutoScalingGroup == "" || len(w.group.Status.Stack.Bundle) != 64 {
+		t.Errorf("the group's status is %+v", w.group.Status)
+	}
+	out, err := w.eks().ListNodegroups(t.Context(), &eks.ListNodegroupsInput{ClusterName: aws.String("managed")})
+	if err != nil || len(out.Nodegroups) != 0 {
+		t.Errorf("EKS has the node groups %v: %v", out, err)
+	}
+	if entries := w.nodeEntries(); len(entries) != 1 {
+		t.Errorf("access entries of nodes: %v", entries)
+	}
+	w.eventually("all nodes are up to date", func() error {
+		err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed)
+		if summary := w.managed.Status.Nodes.UpdatedSummary; err == nil && summary != "2/2" {
+			return fmt.Errorf("%s are", summary)
+		}
+		return err
+	})
+	w.hasNoCredentials()
+	before, err := w.nodes()
+	if err != nil || len(before) != 2 {
+		t.Fatalf("instances %v: %v", before, err)
+	}
+
+	w.patch(w.managed, `{"spec":{"release":"v1.36.3"}}`)
+	w.eventually("the group runs the new release", func() error {
+		err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.group), w.group)
+		if err == nil && w.group.Status.Release != "v1.36.3" {
+			return errors.Join(
+				w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed),
+				fmt.Errorf("it runs %s: %s, %s", w.group.Status.Release, describeConditions(w.group.Status.Conditions),
+					describeConditions(w.managed.Status.Conditions)),
+			)
+		}
+		return err
+	})
+	w.condition(w.group, "Ready", metav1.ConditionTrue, "")
+	upgraded := w.replaced(before)
+	if r := w.group.Status.Rollout; r == nil || r.State != v1alpha1.RolloutDone {
+		t.Errorf("the rollout is %+v", r)
+	}
+
+	w.patch(w.group, `{"spec":{"labels":{"tier":"api"}}}`)
+	w.replaced(upgraded)
+	w.condition(w.group, "Ready", metav1.ConditionTrue, "")
+
+	if err := w.client.Delete(t.Context(), w.managed); err != nil {
+		t.Fatal(err)
+	}
+	w.waitDeleted(w.group)
+	w.waitDeleted(w.managed)
+	w.nothingIsLeft()
+}
