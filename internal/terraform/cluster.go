@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/eksboot"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
@@ -297,11 +298,19 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 	return nil
 }
 
-// nodeGroups adds the stacks of instance groups that EKS manages, and that of the add-ons, most of which need their nodes.
+// nodeGroups adds the stacks of instance groups of EKS, and that of the add-ons, most of which need their nodes.
 func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	after := []string{m.scopes[0].resources["Cluster"].address}
 	for _, g := range in.Groups {
-		stack, err := render.Group(in.Cluster, g, outputs, "")
+		userData := ""
+		if model.IsSelfManaged(&g.Spec) {
+			boot, err := eksboot.Of(in.Cluster, g, outputs)
+			if err != nil {
+				return err //nolint:wrapcheck // it names the output
+			}
+			userData = boot.UserData
+		}
+		stack, err := render.Group(in.Cluster, g, outputs, userData)
 		if err != nil {
 			return err //nolint:wrapcheck // it says which stack cannot be rendered
 		}
@@ -310,7 +319,8 @@ func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 			return err
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
-			if stack.Template.Resources[id].Type == "AWS::EKS::Nodegroup" && !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
+			nodes := slices.Contains([]string{"AWS::EKS::Nodegroup", "AWS::AutoScaling::AutoScalingGroup"}, stack.Template.Resources[id].Type)
+			if nodes && !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
 				after = append(after, s.resources[id].address)
 			}
 		}

@@ -54,6 +54,7 @@ var eksRows = map[string]*row{
 		properties: fields{
 			"ClusterName":      argument("cluster_name"),
 			"PrincipalArn":     argument("principal_arn"),
+			"Type":             argument("type"),
 			"KubernetesGroups": argument("kubernetes_groups"),
 			"AccessPolicies":   accessPolicies,
 		},
