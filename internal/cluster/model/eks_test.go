@@ -185,3 +185,11 @@ func TestSelfManagedGroupsOfEKS(t *testing.T) {
 		}
 	}
 }
+
+func TestOtherClustersHaveNoNodesOfEKS(t *testing.T) {
+	c := resolve(t, newVPC, "")
+	_, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, "spec: {eks: {management: SelfManaged}}"))
+	if err == nil || !strings.Contains(err.Error(), "spec.eks: EKS does not run the control plane") {
+		t.Errorf("got %v", err)
+	}
+}
