@@ -318,6 +318,9 @@ func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 		if err != nil {
 			return err
 		}
+		if model.IsSelfManaged(&g.Spec) {
+			s.before = after[:1]
+		}
 		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
 			nodes := slices.Contains([]string{"AWS::EKS::Nodegroup", "AWS::AutoScaling::AutoScalingGroup"}, stack.Template.Resources[id].Type)
 			if nodes && !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {

@@ -585,6 +585,7 @@ resource "aws_autoscaling_group" "mixed_batch" {
 
   depends_on = [
     aws_eks_access_entry.mixed_batch,
+    aws_eks_cluster.mixed,
   ]
 
   lifecycle {
@@ -607,6 +608,7 @@ resource "aws_eks_access_entry" "mixed_batch" {
   type          = "EC2_LINUX"
 
   depends_on = [
+    aws_eks_cluster.mixed,
     aws_iam_role_policy_attachment.mixed_batch_node_amazon_ec2_container_registry_pull_only,
     aws_iam_role_policy_attachment.mixed_batch_node_amazon_eks_cni_policy,
     aws_iam_role_policy_attachment.mixed_batch_node_amazon_eks_worker_node_policy,
