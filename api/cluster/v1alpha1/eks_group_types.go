@@ -15,6 +15,26 @@ const (
 	EKSSelfManaged EKSManagement = "SelfManaged"
 )
 
+// EKSImageFamily is a family of images for nodes of EKS.
+//
+// +kubebuilder:validation:Enum=AmazonLinux2023;AmazonLinux2023Nvidia;AmazonLinux2023Neuron;Bottlerocket;BottlerocketNvidia
+type EKSImageFamily string
+
+// Families of images.
+// https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-amis.html
+const (
+	// EKSAmazonLinux2023 is Amazon Linux 2023.
+	EKSAmazonLinux2023 EKSImageFamily = "AmazonLinux2023"
+	// EKSAmazonLinux2023Nvidia has NVIDIA's drivers, for instance types with its GPUs.
+	EKSAmazonLinux2023Nvidia EKSImageFamily = "AmazonLinux2023Nvidia"
+	// EKSAmazonLinux2023Neuron has AWS's drivers, for instance types with Trainium or Inferentia.
+	EKSAmazonLinux2023Neuron EKSImageFamily = "AmazonLinux2023Neuron"
+	// EKSBottlerocket is Bottlerocket, a system for containers only.
+	EKSBottlerocket EKSImageFamily = "Bottlerocket"
+	// EKSBottlerocketNvidia has NVIDIA's drivers.
+	EKSBottlerocketNvidia EKSImageFamily = "BottlerocketNvidia"
+)
+
 // EKSNodes configures the nodes of an instance group of a Cluster whose control plane EKS runs.
 type EKSNodes struct {
 	// Management is who manages the instances: EKS, as a managed node group (Managed, the default), or the
@@ -23,4 +43,11 @@ type EKSNodes struct {
 	// +optional
 	// +kubebuilder:default=Managed
 	Management EKSManagement `json:"management,omitempty"`
+
+	// ImageFamily is the family of the nodes' images: AmazonLinux2023 (the default), Bottlerocket, or a
+	// variant with drivers of accelerators, which instance types with them need. With Bottlerocket, rootVolume
+	// is the volume for images, containers and logs, and the system has another one. A change replaces the nodes.
+	// +optional
+	// +kubebuilder:default=AmazonLinux2023
+	ImageFamily EKSImageFamily `json:"imageFamily,omitempty"`
 }

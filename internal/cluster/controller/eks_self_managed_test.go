@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,4 +92,35 @@ func TestSelfManagedGroupOfEKS(t *testing.T) {
 	w.waitDeleted(w.group)
 	w.waitDeleted(w.managed)
 	w.nothingIsLeft()
+}
+
+// Nodes with Bottlerocket join a cluster of EKS, in a managed node group and in a self-managed one.
+func TestBottlerocketNodesOfEKS(t *testing.T) {
+	other := &v1alpha1.InstanceGroup{}
+	w := newEKSSuite(t, nil, func(w *eksSuite) {
+		w.group.Spec.EKS = &v1alpha1.EKSNodes{ImageFamily: v1alpha1.EKSBottlerocket}
+		w.group.Spec.Roll = "now"
+		other = w.aGroup("managed-own", "managed")
+		other.Spec.EKS = &v1alpha1.EKSNodes{Management: v1alpha1.EKSSelfManaged, ImageFamily: v1alpha1.EKSBottlerocket}
+	})
+	w.create(other)
+	w.condition(w.managed, "Ready", metav1.ConditionTrue, "")
+	w.condition(w.group, "Ready", metav1.ConditionTrue, "")
+	w.condition(other, "Ready", metav1.ConditionTrue, "")
+	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range out.Reservations {
+		for _, one := range out.Reservations[i].Instances {
+			var devices []string
+			for _, mapping := range one.BlockDeviceMappings {
+				devices = append(devices, aws.ToString(mapping.DeviceName))
+			}
+			slices.Sort(devices)
+			if !slices.Equal(devices, []string{"/dev/xvda", "/dev/xvdb"}) {
+				t.Errorf("instance %s has the volumes %v", aws.ToString(one.InstanceId), devices)
+			}
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -27,6 +28,7 @@ type node struct {
 	Cluster string            `json:"cluster"`
 	Version string            `json:"version"`
 	Image   model.Image       `json:"image"`
+	Family  string            `json:"family,omitempty"`
 	Labels  map[string]string `json:"labels"`
 	Taints  []corev1.Taint    `json:"taints,omitempty"`
 	Roll    string            `json:"roll,omitempty"`
@@ -37,6 +39,9 @@ type node struct {
 // is missing.
 func Of(c *model.Cluster, g *model.Group, outputs map[string]string) (*Boot, error) {
 	of := node{Cluster: c.Name, Version: c.EKSVersion(), Image: g.Image, Labels: g.Labels, Taints: g.Spec.Taints, Roll: g.Spec.Roll}
+	if family := model.ImageFamilyOf(&g.Spec); family != v1alpha1.EKSAmazonLinux2023 {
+		of.Family = string(family)
+	}
 	text, err := json.Marshal(&of)
 	if err != nil {
 		return nil, fmt.Errorf("hash what nodes are made from: %w", err)
@@ -52,7 +57,11 @@ func Of(c *model.Cluster, g *model.Group, outputs map[string]string) (*Boot, err
 	if to.APIServerEndpoint == "" || to.CertificateAuthority == "" {
 		return nil, fmt.Errorf("the base stack has no output %s or %s", model.OutputEndpoint, model.OutputCertificateAuthority)
 	}
-	boot.UserData, err = nodeConfig(&to, &of)
+	if model.IsBottlerocket(&g.Spec) {
+		boot.UserData, err = settings(&to, &of)
+	} else {
+		boot.UserData, err = nodeConfig(&to, &of)
+	}
 	return boot, err
 }
 

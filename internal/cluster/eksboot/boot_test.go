@@ -47,6 +47,13 @@ func TestUserDataOfAmazonLinux(t *testing.T) {
 	golden.Equal(t, "amazon-linux.txt", []byte(made(t, c, g, outputs).UserData))
 }
 
+func TestUserDataOfBottlerocket(t *testing.T) {
+	c, outputs, g := aCluster()
+	g.Spec.EKS = &v1alpha1.EKSNodes{ImageFamily: v1alpha1.EKSBottlerocket}
+	g.Spec.Taints = append(g.Spec.Taints, corev1.Taint{Key: "only", Value: "web", Effect: corev1.TaintEffectNoExecute})
+	golden.Equal(t, "bottlerocket.txt", []byte(made(t, c, g, outputs).UserData))
+}
+
 // What replaces nodes changes the hash, and the label with it. The address of the API does not.
 func TestHashIsThatOfWhatNodesAreMadeFrom(t *testing.T) {
 	c, outputs, g := aCluster()

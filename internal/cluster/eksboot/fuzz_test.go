@@ -7,11 +7,14 @@ import (
 	"net/mail"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -72,7 +75,27 @@ func FuzzUserData(f *testing.F) {
 		if d := cmp.Diff(want, config); d != "" {
 			t.Errorf("(-want +got)\n%s\n%s", d, boot.UserData)
 		}
-		if !strings.HasPrefix(labels, "--node-labels=") || !strings.Contains(labels, clean(key+"="+value)) {
+		g.Spec.EKS = &v1alpha1.EKSNodes{ImageFamily: v1alpha1.EKSBottlerocket}
+		text := made(t, c, g, outputs).UserData
+		var settings map[string]any
+		if _, err := toml.Decode(text, &settings); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		of, _ := settings["settings"].(map[string]any)["kubernetes"].(map[string]any)
+		nodeLabels, _ := of["node-labels"].(map[string]any)
+		delete(of, "node-labels")
+		wantSettings := map[string]any{"settings": map[string]any{"kubernetes": map[string]any{
+			"cluster-name": "demo", "cluster-dns-ip": "172.20.0.10", "api-server": clean(outputs[model.OutputEndpoint]),
+			"cluster-certificate": outputs[model.OutputCertificateAuthority],
+			"node-taints":         map[string]any{clean(taintKey): []any{clean(taintValue + ":NoSchedule")}},
+		}}}
+		if d := cmp.Diff(wantSettings, settings); d != "" {
+			t.Errorf("(-want +got)\n%s\n%s", d, text)
+		}
+		if len(nodeLabels) > len(g.Labels)+1 || utf8.ValidString(key) && key != model.LabelBundle && nodeLabels[key] != clean(value) {
+			t.Errorf("the labels are %v\n%s", nodeLabels, text)
+		}
+		if !strings.HasPrefix(labels, "--node-labels=") || key != model.LabelBundle && !strings.Contains(labels, clean(key+"="+value)) {
 			t.Errorf("the labels are %q", labels)
 		}
 	})

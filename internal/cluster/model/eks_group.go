@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -25,6 +26,14 @@ func (r *Group) resolveEKSGroup(problems *Problems, c *Cluster, spec *v1alpha1.I
 			problems.add(one.field, "leave it out", "the images of EKS determine how a node boots, so it has no effect")
 		}
 	}
+	family := ImageFamilyOf(spec)
+	if family == v1alpha1.EKSAmazonLinux2023Neuron && spec.Architecture == v1alpha1.ARM64 {
+		problems.add("spec.eks.imageFamily", "choose another one, or instance types of amd64", "EKS has images with drivers of Neuron for amd64 only")
+	}
+	if eksImages[family] == "" {
+		problems.add("spec.eks.imageFamily", "choose one of those that kubectl explain shows", "there is no family of images %q", family)
+		return
+	}
 	if IsSelfManaged(spec) {
 		r.Image = c.eksImage(spec)
 		return
@@ -32,8 +41,32 @@ func (r *Group) resolveEKSGroup(problems *Problems, c *Cluster, spec *v1alpha1.I
 	r.checkNodeGroup(problems, spec)
 }
 
-// eksImage returns the image of a self-managed group: the newest one of EKS for the cluster's version, or the user's.
-// https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+// ImageFamilyOf returns the family of the images of a group of a cluster of EKS.
+func ImageFamilyOf(spec *v1alpha1.InstanceGroupSpec) v1alpha1.EKSImageFamily {
+	if spec.EKS == nil {
+		return v1alpha1.EKSAmazonLinux2023
+	}
+	return cmp.Or(spec.EKS.ImageFamily, v1alpha1.EKSAmazonLinux2023)
+}
+
+// IsBottlerocket reports whether the nodes of a group of a cluster of EKS run Bottlerocket.
+func IsBottlerocket(spec *v1alpha1.InstanceGroupSpec) bool {
+	family := ImageFamilyOf(spec)
+	return family == v1alpha1.EKSBottlerocket || family == v1alpha1.EKSBottlerocketNvidia
+}
+
+// eksImages are the public parameters with the newest image of each family, of a version and an architecture.
+//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html
+var eksImages = map[v1alpha1.EKSImageFamily]string{
+	v1alpha1.EKSAmazonLinux2023:       "/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/standard/recommended/image_id",
+	v1alpha1.EKSAmazonLinux2023Nvidia: "/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/nvidia/recommended/image_id",
+	v1alpha1.EKSAmazonLinux2023Neuron: "/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/neuron/recommended/image_id",
+	v1alpha1.EKSBottlerocket:          "/aws/service/bottlerocket/aws-k8s-%s/%s/latest/image_id",
+	v1alpha1.EKSBottlerocketNvidia:    "/aws/service/bottlerocket/aws-k8s-%s-nvidia/%s/latest/image_id",
+}
+
+// eksImage returns the image of a self-managed group: the newest one of its family for the cluster's version, or the user's.
 func (c *Cluster) eksImage(spec *v1alpha1.InstanceGroupSpec) Image {
 	if spec.Image != "" {
 		return Image{ID: spec.Image}
@@ -42,9 +75,7 @@ func (c *Cluster) eksImage(spec *v1alpha1.InstanceGroupSpec) Image {
 	if spec.Architecture == v1alpha1.ARM64 {
 		architecture = "arm64"
 	}
-	return Image{Parameter: fmt.Sprintf(
-		"/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/standard/recommended/image_id", c.EKSVersion(), architecture,
-	)}
+	return Image{Parameter: fmt.Sprintf(eksImages[ImageFamilyOf(spec)], c.EKSVersion(), architecture)}
 }
 
 // checkNodeGroup checks a managed node group: what EKS does itself, or does not offer, is refused.

@@ -28,7 +28,7 @@ func selfManagedStack(c *model.Cluster, g *model.Group, base map[string]string, 
 	m := machine{
 		Profile: "!Ref InstanceProfile", SecurityGroups: append([]string{"!Ref " + parameterSecurityGroup}, more...), Subnets: subnets,
 		PublicAddress: len(g.Subnets) > 0 && g.Subnets[0].Role == v1alpha1.SubnetPublic,
-		Volumes:       []v1alpha1.DataVolume{{Device: eksRootDevice, Volume: g.Spec.RootVolume}},
+		Volumes:       eksDisks(g),
 		EKSNode:       &eksNode{c},
 	}
 	if err := m.fill(c, g, userData); err != nil {
