@@ -91,6 +91,9 @@ var eksEdits = []edit{
 		g.Spec.RootVolume.SizeGiB = 40
 	}, []string{groupStack}},
 	{"a roll of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Roll = "now" }, []string{groupStack}},
+	{"the images of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.EKS = &v1alpha1.EKSNodes{ImageFamily: v1alpha1.EKSBottlerocket}
+	}, []string{groupStack}},
 	{"the instance type of a node group", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.InstanceTypes = []string{"m6a.large"}
 	}, []string{groupStack}},
@@ -155,6 +158,9 @@ var selfManagedEdits = []edit{
 	{"a policy of self-managed nodes", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
 		c.Spec.IAM.WorkerPolicies = []string{"arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"}
 	}, nil},
+	{"the images of self-managed nodes", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		g.Spec.EKS.ImageFamily = v1alpha1.EKSBottlerocket
+	}, []string{groupStack}},
 	{"the instance type of self-managed nodes", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.InstanceTypes = []string{"m6a.large"}
 	}, []string{groupStack}},

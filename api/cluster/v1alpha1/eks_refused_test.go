@@ -19,6 +19,9 @@ func eksRefusals() []refusal {
 			"an unknown management of nodes", group, "spec: {eks: {management: Mine}}", "", `spec.eks.management: Unsupported value: "Mine"`,
 		},
 		{
+			"an unknown family of images", group, "spec: {eks: {imageFamily: Windows}}", "", `spec.eks.imageFamily: Unsupported value: "Windows"`,
+		},
+		{
 			"EKS later", cluster, "", "spec: {controlPlane: {eks: {}}}",
 			"eks cannot be added or removed: create a new cluster",
 		},

@@ -193,3 +193,26 @@ func TestOtherClustersHaveNoNodesOfEKS(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestImagesOfNodesOfEKS(t *testing.T) {
+	c, err := resolveEKS(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const arm = "architecture: arm64, instanceTypes: [m7g.large], "
+	for with, want := range map[string]string{
+		"spec: {eks: {management: SelfManaged, imageFamily: AmazonLinux2023Nvidia}}":   "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/nvidia/recommended/image_id",
+		"spec: {eks: {management: SelfManaged, imageFamily: AmazonLinux2023Neuron}}":   "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/neuron/recommended/image_id",
+		"spec: {eks: {management: SelfManaged, imageFamily: BottlerocketNvidia}}":      "/aws/service/bottlerocket/aws-k8s-1.36-nvidia/x86_64/latest/image_id",
+		"spec: {" + arm + "eks: {management: SelfManaged, imageFamily: Bottlerocket}}": "/aws/service/bottlerocket/aws-k8s-1.36/arm64/latest/image_id",
+	} {
+		group, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, with))
+		if err != nil || group.Image.Parameter != want {
+			t.Errorf("with %s: %+v, %v", with, group, err)
+		}
+	}
+	_, err = model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, "spec: {"+arm+"eks: {imageFamily: AmazonLinux2023Neuron}}"))
+	if err == nil || !strings.Contains(err.Error(), "spec.eks.imageFamily: EKS has images with drivers of Neuron for amd64 only") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -712,6 +712,220 @@ resource "aws_launch_template" "mixed_batch" {
   }
 }
 
+# Kubernetes cluster mixed: instance group mixed-web
+locals {
+  mixed_web_tags = {
+    "cluster-operator.aws/cluster"        = "mixed"
+    "cluster-operator.aws/instance-group" = "mixed-web"
+    "cluster-operator.aws/namespace"      = "default"
+    "cluster-operator.aws/operator"       = "aws-operator"
+    "cluster-operator.aws/role"           = "worker"
+    "kubernetes.io/cluster/mixed"         = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "mixed_web_image_id" {
+  name = "/aws/service/bottlerocket/aws-k8s-1.36/arm64/latest/image_id"
+}
+
+resource "aws_autoscaling_group" "mixed_web" {
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 4
+  min_size                  = 1
+  name_prefix               = "mixed-web-AutoScalingGroup-"
+  vpc_zone_identifier = [
+    aws_subnet.mixed_private_subnet_eu_central_1a.id,
+    aws_subnet.mixed_private_subnet_eu_central_1b.id,
+  ]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.mixed_web.id
+    version = aws_launch_template.mixed_web.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "mixed-web"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "mixed"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/instance-group"
+    propagate_at_launch = true
+    value               = "mixed-web"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "worker"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/mixed"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_eks_access_entry.mixed_web,
+    aws_eks_cluster.mixed,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "mixed_web_drain" {
+  autoscaling_group_name = aws_autoscaling_group.mixed_web.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_eks_access_entry" "mixed_web" {
+  cluster_name  = "mixed"
+  principal_arn = aws_iam_role.mixed_web_node.arn
+  tags          = local.mixed_web_tags
+  type          = "EC2_LINUX"
+
+  depends_on = [
+    aws_eks_cluster.mixed,
+    aws_iam_role_policy_attachment.mixed_web_node_amazon_ec2_container_registry_pull_only,
+    aws_iam_role_policy_attachment.mixed_web_node_amazon_eks_cni_policy,
+    aws_iam_role_policy_attachment.mixed_web_node_amazon_eks_worker_node_policy,
+  ]
+}
+
+resource "aws_iam_instance_profile" "mixed_web" {
+  name_prefix = "mixed-web-InstanceProfile-"
+  role        = aws_iam_role.mixed_web_node.name
+
+  depends_on = [
+    aws_iam_role_policy_attachment.mixed_web_node_amazon_ec2_container_registry_pull_only,
+    aws_iam_role_policy_attachment.mixed_web_node_amazon_eks_cni_policy,
+    aws_iam_role_policy_attachment.mixed_web_node_amazon_eks_worker_node_policy,
+  ]
+}
+
+resource "aws_iam_role" "mixed_web_node" {
+  assume_role_policy = file("${path.module}/data/mixed/aws_iam_role.mixed_web_node.assume_role_policy.json")
+  name_prefix        = "mixed-web-NodeRole-"
+  tags = merge(local.mixed_web_tags, {
+    "cluster-operator.aws/role" = "worker"
+  })
+}
+
+resource "aws_iam_role_policy_attachment" "mixed_web_node_amazon_ec2_container_registry_pull_only" {
+  policy_arn = "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"
+  role       = aws_iam_role.mixed_web_node.name
+}
+
+resource "aws_iam_role_policy_attachment" "mixed_web_node_amazon_eks_cni_policy" {
+  policy_arn = "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"
+  role       = aws_iam_role.mixed_web_node.name
+}
+
+resource "aws_iam_role_policy_attachment" "mixed_web_node_amazon_eks_worker_node_policy" {
+  policy_arn = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+  role       = aws_iam_role.mixed_web_node.name
+}
+
+resource "aws_launch_template" "mixed_web" {
+  image_id      = data.aws_ssm_parameter.mixed_web_image_id.insecure_value
+  instance_type = "m7g.large"
+  name_prefix   = "mixed-web-LaunchTemplate-"
+  user_data     = base64encode(replace(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_web.user_data"), "tf-output-certificateauthority.invalid", aws_eks_cluster.mixed.certificate_authority[0].data), "tf-output-endpoint.invalid", aws_eks_cluster.mixed.endpoint))
+
+  block_device_mappings {
+    device_name = "/dev/xvda"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      volume_type           = "gp3"
+    }
+  }
+
+  block_device_mappings {
+    device_name = "/dev/xvdb"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 50
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.mixed_web.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_eks_cluster.mixed.vpc_config[0].cluster_security_group_id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                                  = "mixed-web"
+      "cluster-operator.aws/cluster"        = "mixed"
+      "cluster-operator.aws/instance-group" = "mixed-web"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/mixed"         = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                                  = "mixed-web"
+      "cluster-operator.aws/cluster"        = "mixed"
+      "cluster-operator.aws/instance-group" = "mixed-web"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/mixed"         = "owned"
+    }
+  }
+}
+
 output "cluster_certificate_authority_data" {
   description = "The CA of that address, in PEM and base64."
   value       = aws_eks_cluster.mixed.certificate_authority[0].data
@@ -746,6 +960,7 @@ output "instance_group_autoscaling_group_names" {
   description = "The names of the Auto Scaling groups of self-managed instance groups, by instance group."
   value = {
     "mixed-batch" = aws_autoscaling_group.mixed_batch.name
+    "mixed-web"   = aws_autoscaling_group.mixed_web.name
   }
 }
 
