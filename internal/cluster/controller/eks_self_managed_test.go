@@ -3,6 +3,7 @@ package controller_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -11,9 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
 // selfManaged makes the suite's group self-managed.
@@ -123,4 +126,23 @@ func TestBottlerocketNodesOfEKS(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A self-managed node is drained before Auto Scaling terminates its instance, as those of other clusters are.
+func TestSelfManagedNodeOfEKSIsDrained(t *testing.T) {
+	w := newEKSSuite(t, nil, selfManaged)
+	w.condition(w.managed, "Ready", metav1.ConditionTrue, "")
+	w.condition(w.group, "Ready", metav1.ConditionTrue, "")
+	api, ok := w.host.ControlPlane(machine.ControlPlaneKey{Account: account, Region: region, Cluster: "managed"})
+	if !ok {
+		t.Fatal("the control plane does not run")
+	}
+	server := httptest.NewServer(api.Trusted())
+	defer server.Close()
+	inside, err := client.New(&rest.Config{Host: server.URL}, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{suite: w.suite, host: w.host, cluster: w.managed, group: w.group, inside: inside}
+	r.drains(w.group.Spec.MinSize + 1)
 }

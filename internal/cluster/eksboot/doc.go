@@ -2,6 +2,6 @@
 // of a cluster and of a group goes in, with the outputs of the base stack; a document comes out that the agents of
 // EKS's images read.
 //
-// The package is pure: it must never make calls. What it writes is data of a document, never a part of its
-// structure, whatever labels, taints or outputs contain.
+// The package is pure: it must never make calls. Labels, taints and outputs are data of the document: they must not
+// add to its structure, whatever they contain.
 package eksboot

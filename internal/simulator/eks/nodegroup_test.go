@@ -202,7 +202,7 @@ func TestRefusedNodegroups(t *testing.T) {
 			in.AmiType, in.InstanceTypes = types.AMITypesAl2023Arm64Standard, []string{"t3.medium"}
 		}, "InvalidParameterException", "is not a valid instanceType for requested amiType"},
 		"drivers for another processor": {func(in *awseks.CreateNodegroupInput) {
-			in.AmiType, in.InstanceTypes = types.AMITypesBottlerocketArm64Nvidia, []string{"g5.xlarge"}
+			in.AmiType, in.InstanceTypes = types.AMITypesBottlerocketArm64Nvidia, []string{"t3.medium"}
 		}, "InvalidParameterException", "is not a valid instanceType for requested amiType"},
 		"an old image": {
 			func(in *awseks.CreateNodegroupInput) { in.AmiType = types.AMITypesAl2X8664 }, "InvalidParameterException",
