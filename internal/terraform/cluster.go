@@ -302,30 +302,12 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	after := []string{m.scopes[0].resources["Cluster"].address}
 	for _, g := range in.Groups {
-		userData := ""
-		if model.IsSelfManaged(&g.Spec) {
-			boot, err := eksboot.Of(in.Cluster, g, outputs)
-			if err != nil {
-				return err //nolint:wrapcheck // it names the output
-			}
-			userData = boot.UserData
-		}
-		stack, err := render.Group(in.Cluster, g, outputs, userData)
-		if err != nil {
-			return err //nolint:wrapcheck // it says which stack cannot be rendered
-		}
-		s, err := m.add(stack, false)
+		nodes, err := m.nodeGroup(in.Cluster, g, outputs, after[0])
 		if err != nil {
 			return err
 		}
-		if model.IsSelfManaged(&g.Spec) {
-			s.before = after[:1]
-		}
-		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
-			nodes := slices.Contains([]string{"AWS::EKS::Nodegroup", "AWS::AutoScaling::AutoScalingGroup"}, stack.Template.Resources[id].Type)
-			if nodes && !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
-				after = append(after, s.resources[id].address)
-			}
+		if !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
+			after = append(after, nodes...)
 		}
 	}
 	addons, err := render.EKSAddons(in.Cluster)
@@ -338,6 +320,33 @@ func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	}
 	s.before = after
 	return nil
+}
+
+// nodeGroup adds the stack of an instance group of EKS, and returns the resources that have its nodes.
+func (m *module) nodeGroup(c *model.Cluster, g *model.Group, outputs map[string]string, cluster string) (nodes []string, err error) {
+	userData, before := "", []string(nil)
+	if model.IsSelfManaged(&g.Spec) {
+		boot, err := eksboot.Of(c, g, outputs)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it names the output
+		}
+		userData, before = boot.UserData, []string{cluster}
+	}
+	stack, err := render.Group(c, g, outputs, userData)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
+	}
+	s, err := m.add(stack, false)
+	if err != nil {
+		return nil, err
+	}
+	s.before = before
+	for _, id := range slices.Sorted(maps.Keys(s.resources)) {
+		if slices.Contains([]string{"AWS::EKS::Nodegroup", "AWS::AutoScaling::AutoScalingGroup"}, stack.Template.Resources[id].Type) {
+			nodes = append(nodes, s.resources[id].address)
+		}
+	}
+	return nodes, nil
 }
 
 // machine adds the stack of machines that boot from a bundle.

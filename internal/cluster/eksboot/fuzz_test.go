@@ -39,7 +39,7 @@ func partOf(tb testing.TB, userData string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if more, err := parts.NextPart(); err != io.EOF { //nolint:errorlint // of the standard library
+	if more, err := parts.NextPart(); err != io.EOF {
 		tb.Fatalf("there is another part %v: %v\n%s", more, err, userData)
 	}
 	return string(text)

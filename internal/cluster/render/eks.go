@@ -257,7 +257,8 @@ func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*
 			DiskTags: named(g.StackName, g.DiskTags), Roll: rollOf(g),
 			UserData: rollUserData(g), Capacity: g.Spec.CapacityReservation,
 		},
-		StackName: g.StackName, Cluster: c.Name, Version: c.EKSVersion(), AMIType: amiTypes[model.ImageFamilyOf(&g.Spec)][g.Spec.Architecture], CapacityType: "ON_DEMAND",
+		StackName: g.StackName, Cluster: c.Name, Version: c.EKSVersion(),
+		AMIType: amiTypes[model.ImageFamilyOf(&g.Spec)][g.Spec.Architecture], CapacityType: "ON_DEMAND",
 		InstanceTypes: g.Spec.InstanceTypes, Labels: tags(g.Labels),
 		Force: g.Rolling.OnDrainTimeout != v1alpha1.DrainAbandon, Repair: !g.Spec.Repair.Disabled,
 	}

@@ -88,7 +88,8 @@ func TestNodesOfEKSAreInTheGroupOfTheirInstance(t *testing.T) {
 	put := func(name, instance string, labels map[string]string) Node {
 		t.Helper()
 		if err := api.Put(&corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/" + instance},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/" + instance},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -68,6 +68,8 @@ func parseBottlerocket(userData []byte) (*nodeConfig, error) {
 			taints = append(taints, key+"="+taint)
 		}
 	}
-	config.Spec.Kubelet.Flags = []string{"--node-labels=" + strings.Join(labels, ","), "--register-with-taints=" + strings.Join(taints, ",")}
+	config.Spec.Kubelet.Flags = []string{
+		"--node-labels=" + strings.Join(labels, ","), "--register-with-taints=" + strings.Join(taints, ","),
+	}
 	return config, nil
 }
