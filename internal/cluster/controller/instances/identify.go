@@ -142,7 +142,7 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 
 // nodeGroupOf returns the instance group of an instance of a managed node group, or "". EKS names the Auto Scaling group,
 // and the launch template of the group's stack tags the instances.
-// https://docs.aws.amazon.com/eks/latest/userguide/eks-using-tags.html
+// https://github.com/eksctl-io/eksctl/issues/2607
 func nodeGroupOf(cluster *v1alpha1.Cluster, tags map[string]string) string {
 	if tags[eksClusterTag] != cluster.Name || tags[model.TagCluster] != cluster.Name || tags[model.TagNamespace] != cluster.Namespace {
 		return ""
