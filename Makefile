@@ -145,6 +145,12 @@ test-cluster-api: build ## Run Cluster API's own controllers and clusterctl with
 test-authenticator: ## Judge tokens for EKS with the verifier of aws-iam-authenticator.
 	TEST_AUTHENTICATOR=1 $(GO) test -count=1 -timeout 30m -run TestAuthenticator -v ./internal/ekstoken
 
+# The module test/nodeadm pins the version of nodeadm; the first run compiles it for a minute. With NODEADM=PROGRAM, it is
+# another version, which also reads the MIME document.
+.PHONY: test-nodeadm
+test-nodeadm: ## Judge user data of self-managed groups of EKS with nodeadm.
+	TEST_NODEADM=1 $(GO) test -count=1 -timeout 30m -run TestNodeadm -v ./internal/cluster/eksboot
+
 # The module test/conformance/suite lists what is built from Kubernetes' module; with an empty cache, it takes 10 minutes.
 SUITE    := bin/conformance
 FOCUS    ?=

@@ -21,7 +21,7 @@ const (
 	ownIdentity = "its pods get no role of their own: add podIdentities to spec.controlPlane.eks"
 	ownRole     = "the operator creates the roles of the control plane and of the nodes"
 	onlyIPv4    = "pods and services have IPv4 addresses"
-	ofEKS       = "EKS has no such setting for node groups that it manages"
+	ofGroups    = "an InstanceGroup has no such setting"
 	ownIssuer   = "add podIdentities to spec.controlPlane.eks, with the add-on eks-pod-identity-agent, or create roles that trust the cluster's IAM identity provider"
 	noOutposts  = "the cluster would run in a region and not on the outpost: leave it out if that is acceptable"
 )
@@ -167,11 +167,11 @@ var vpcFields = translation.Fields{
 // groupFields are those of both kinds of node groups.
 var groupFields = translation.Fields{
 	"additionalVolumes":        warning("nodes have a root volume only"),
-	"ami":                      warning("nodes run EKS's image of Amazon Linux 2023"),
+	"ami":                      warning("nodes run EKS's newest image of their family: in a self-managed group, set image"),
 	"amiFamily":                taken,
-	"asgSuspendProcesses":      warning(ofEKS),
+	"asgSuspendProcesses":      warning(ofGroups),
 	"availabilityZones":        taken,
-	"bottlerocket":             warning("nodes run Amazon Linux 2023"),
+	"bottlerocket":             warning("the settings of Bottlerocket are those of EKS"),
 	"capacityReservation":      taken,
 	"desiredCapacity":          taken,
 	"disableIMDSv1":            warning("version 1 of the instance metadata service is disabled", "true"),
@@ -221,7 +221,7 @@ var (
 		"spot":             taken,
 	})
 	unmanagedFields = with(translation.Fields{
-		"asgMetricsCollection":     warning(ofEKS),
+		"asgMetricsCollection":     warning(ofGroups),
 		"classicLoadBalancerNames": warning("groups cannot be attached to load balancers: use Services of type LoadBalancer"),
 		"clusterDNS":               danger("pods use the cluster's own DNS: leave it out if that is acceptable"),
 		"containerRuntime":         info("the container runtime is containerd", "containerd"),
@@ -259,10 +259,9 @@ var (
 	marketFields   = translation.Fields{"marketType": taken}
 
 	distributionFields = translation.Fields{
-		"capacityRebalance": info("EKS replaces interrupted instances"), "instanceTypes": taken,
-		"maxPrice": warning("the maximum price of spot instances is the price on demand"), "onDemandBaseCapacity": taken,
-		"onDemandPercentageAboveBaseCapacity": taken, "spotAllocationStrategy": info("EKS chooses the strategy"),
-		"spotInstancePools": info("EKS chooses the strategy"),
+		"capacityRebalance": info("spot instances that are likely to be interrupted are replaced before"), "instanceTypes": taken,
+		"maxPrice": taken, "onDemandBaseCapacity": taken, "onDemandPercentageAboveBaseCapacity": taken, "spotAllocationStrategy": taken,
+		"spotInstancePools": info("EC2 chooses the pools"),
 	}
 	repairFields = translation.Fields{
 		"enabled": taken, "maxParallelNodesRepairedCount": warning(ofRepair), "maxParallelNodesRepairedPercentage": warning(ofRepair),

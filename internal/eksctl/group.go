@@ -28,8 +28,8 @@ type group struct {
 	cluster *cluster
 	spec    *translation.Part
 	name    string
-	// private says that its nodes are in private subnets.
-	private bool
+	// private says that its nodes are in private subnets, selfManaged that they are not in a managed node group.
+	private, selfManaged bool
 }
 
 // readGroups reads the managed node groups and those that eksctl manages itself.
@@ -38,8 +38,9 @@ func (c *cluster) readGroups() {
 		c.groups = append(c.groups, newGroup(c, p))
 	}
 	for _, p := range c.spec.Sections("nodeGroups", unmanagedFields) {
-		p.Note("name", translation.Info, "EKS manages the nodes of the group")
-		c.groups = append(c.groups, newGroup(c, p))
+		g := newGroup(c, p)
+		g.selfManaged = true
+		c.groups = append(c.groups, g)
 	}
 	if len(c.groups) == 0 && !model.EKSLaunchesNodes(c.result.Spec.ControlPlane.EKS) {
 		c.spec.Note("managedNodeGroups", translation.Warning, "the cluster has no nodes: create an InstanceGroup")
@@ -78,7 +79,7 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 	s.Architecture = model.ArchitectureOf(s.InstanceTypes[0])
 	g.place(s)
 	g.capacity(s)
-	g.image()
+	s.EKS = g.nodes(s.InstanceTypes)
 	s.RootVolume = translation.Volume(g.spec, translation.VolumeNames{
 		Kind: "volumeType", Size: "volumeSize", IOPS: "volumeIOPS", Throughput: "volumeThroughput",
 	})
@@ -125,13 +126,7 @@ func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
 		if named := p.Texts("instanceTypes"); len(named) > 0 {
 			s.InstanceTypes = named
 		}
-		const all = 100
-		switch base, above := p.Number("onDemandBaseCapacity", 0), p.Number("onDemandPercentageAboveBaseCapacity", all); {
-		case base == 0 && above == 0:
-			s.Spot = &v1alpha1.Spot{}
-		case above < all:
-			p.Refuse("onDemandPercentageAboveBaseCapacity", "the instances of a group are all spot, or all on demand: use two groups")
-		}
+		s.Spot = g.spot(p)
 		p.Finish()
 	}
 	if len(s.InstanceTypes) == 0 {
@@ -193,15 +188,72 @@ func (g *group) capacity(s *v1alpha1.InstanceGroupSpec) {
 	p.Finish()
 }
 
-// image says that EKS makes the image.
-func (g *group) image() {
+// maxPrice matches the prices that a group accepts.
+var maxPrice = lazyregexp.New(`^[0-9]+([.][0-9]{1,6})?$`)
+
+// spot translates the mix of spot and on-demand instances of a self-managed group, nil for on-demand instances only.
+func (g *group) spot(p *translation.Part) *v1alpha1.Spot {
+	const all = 100
+	spot := &v1alpha1.Spot{
+		OnDemandBase: p.Number("onDemandBaseCapacity", 0), OnDemandPercentage: p.Number("onDemandPercentageAboveBaseCapacity", all),
+	}
+	if price := p.Field("maxPrice"); price != nil {
+		if spot.MaxPrice = price.Text; !maxPrice.MatchString(spot.MaxPrice) {
+			p.Refuse("maxPrice", "write US dollars per hour with at most 6 decimals")
+		}
+	}
+	switch strategy := v1alpha1.SpotStrategy(p.Text("spotAllocationStrategy")); strategy {
+	case "":
+	case v1alpha1.SpotPriceCapacityOptimized, v1alpha1.SpotCapacityOptimized, v1alpha1.SpotLowestPrice:
+		spot.Strategy = strategy
+	default:
+		p.Note("spotAllocationStrategy", translation.Warning, "the strategy is "+string(v1alpha1.SpotPriceCapacityOptimized))
+	}
+	if spot.OnDemandPercentage >= all {
+		return nil
+	}
+	return spot
+}
+
+// Instance types with accelerators, for which eksctl chooses images with drivers, too.
+// https://docs.aws.amazon.com/eks/latest/eksctl/gpu-support.html
+var (
+	nvidia = lazyregexp.New(`^(p[0-9]|g[0-9]|gr[0-9])`)
+	amdGPU = lazyregexp.New(`^g4ad[.]`)
+	neuron = lazyregexp.New(`^(inf|trn)[0-9]`)
+)
+
+// nodes translates who manages the instances, and the family of their images. It is nil for the defaults.
+func (g *group) nodes(types []string) *v1alpha1.EKSNodes {
+	hasAll := func(is func(string) bool) bool {
+		return !slices.ContainsFunc(types, func(t string) bool { return !is(t) })
+	}
+	hasNvidia := hasAll(func(t string) bool { return nvidia.MatchString(t) && !amdGPU.MatchString(t) })
+	nodes := &v1alpha1.EKSNodes{Management: v1alpha1.EKSManaged, ImageFamily: v1alpha1.EKSAmazonLinux2023}
 	switch family := g.spec.Text("amiFamily"); {
 	case family == "" || family == "AmazonLinux2023":
+	case family == "Bottlerocket":
+		nodes.ImageFamily = v1alpha1.EKSBottlerocket
 	case strings.HasPrefix(family, "Windows"):
-		g.spec.Refuse("amiFamily", "nodes run Amazon Linux 2023: leave the group out, since its pods need Windows")
+		g.spec.Refuse("amiFamily", "nodes run Linux: leave the group out, since its pods need Windows")
 	default:
 		g.spec.Note("amiFamily", translation.Warning, "nodes run Amazon Linux 2023")
 	}
+	switch {
+	case hasNvidia && nodes.ImageFamily == v1alpha1.EKSBottlerocket:
+		nodes.ImageFamily = v1alpha1.EKSBottlerocketNvidia
+	case hasNvidia:
+		nodes.ImageFamily = v1alpha1.EKSAmazonLinux2023Nvidia
+	case hasAll(neuron.MatchString) && nodes.ImageFamily == v1alpha1.EKSAmazonLinux2023:
+		nodes.ImageFamily = v1alpha1.EKSAmazonLinux2023Neuron
+	}
+	if g.selfManaged {
+		nodes.Management = v1alpha1.EKSSelfManaged
+	}
+	if nodes.Management == v1alpha1.EKSManaged && nodes.ImageFamily == v1alpha1.EKSAmazonLinux2023 {
+		return nil
+	}
+	return nodes
 }
 
 // labels translates labels, but for those that kubelets may not set.
@@ -305,7 +357,7 @@ func (g *group) iam(to *v1alpha1.NodeIAM) {
 		}
 		to.WorkerPolicies = append(to.WorkerPolicies, arn)
 		if len(g.cluster.groups) > 1 {
-			p.Note("attachPolicyARNs", translation.Warning, "the nodes of all groups have "+arn+", since they share a role")
+			p.Note("attachPolicyARNs", translation.Warning, "the nodes of all groups have "+arn+", since policies are those of the cluster")
 		}
 	}
 	switch boundary := p.Text("instanceRolePermissionsBoundary"); {

@@ -167,7 +167,7 @@ func TestRefusalsNameFieldAndRemedy(t *testing.T) {
 		"Windows":            {"managedNodeGroups: [{name: a, amiFamily: WindowsServer2022CoreContainer}]", "managedNodeGroups[0].amiFamily", "leave the group out"},
 		"commands":           {"managedNodeGroups: [{name: a, preBootstrapCommands: [x]}]", "managedNodeGroups[0].preBootstrapCommands", "DaemonSet"},
 		"a launch template":  {"managedNodeGroups: [{name: a, launchTemplate: {id: lt-1}}]", "managedNodeGroups[0].launchTemplate", "leave it out"},
-		"spot and on demand": {"nodeGroups: [{name: a, instancesDistribution: {onDemandPercentageAboveBaseCapacity: 50}}]", "nodeGroups[0].instancesDistribution.onDemandPercentageAboveBaseCapacity", "two groups"},
+		"a price in words":   {"nodeGroups: [{name: a, instancesDistribution: {maxPrice: cheap}}]", "nodeGroups[0].instancesDistribution.maxPrice", "US dollars"},
 		"an unknown subnet":  {"managedNodeGroups: [{name: a, subnets: [x]}]", "managedNodeGroups[0].subnets", "name one"},
 		"an unknown effect":  {"nodeGroups: [{name: a, taints: {dedicated: 'gpu:Never'}}]", "nodeGroups[0].taints", "NoSchedule"},
 	} {

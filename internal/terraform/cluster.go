@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/eksboot"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
@@ -297,22 +298,16 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 	return nil
 }
 
-// nodeGroups adds the stacks of instance groups that EKS manages, and that of the add-ons, most of which need their nodes.
+// nodeGroups adds the stacks of instance groups of EKS, and that of the add-ons, most of which need their nodes.
 func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	after := []string{m.scopes[0].resources["Cluster"].address}
 	for _, g := range in.Groups {
-		stack, err := render.Group(in.Cluster, g, outputs, "")
-		if err != nil {
-			return err //nolint:wrapcheck // it says which stack cannot be rendered
-		}
-		s, err := m.add(stack, false)
+		nodes, err := m.nodeGroup(in.Cluster, g, outputs, after[0])
 		if err != nil {
 			return err
 		}
-		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
-			if stack.Template.Resources[id].Type == "AWS::EKS::Nodegroup" && !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
-				after = append(after, s.resources[id].address)
-			}
+		if !model.EKSAddonsBeforeNodes(in.Cluster.EKS()) {
+			after = append(after, nodes...)
 		}
 	}
 	addons, err := render.EKSAddons(in.Cluster)
@@ -325,6 +320,33 @@ func (m *module) nodeGroups(in *Input, outputs map[string]string) error {
 	}
 	s.before = after
 	return nil
+}
+
+// nodeGroup adds the stack of an instance group of EKS, and returns the resources that have its nodes.
+func (m *module) nodeGroup(c *model.Cluster, g *model.Group, outputs map[string]string, cluster string) (nodes []string, err error) {
+	userData, before := "", []string(nil)
+	if model.IsSelfManaged(&g.Spec) {
+		boot, err := eksboot.Of(c, g, outputs)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it names the output
+		}
+		userData, before = boot.UserData, []string{cluster}
+	}
+	stack, err := render.Group(c, g, outputs, userData)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
+	}
+	s, err := m.add(stack, false)
+	if err != nil {
+		return nil, err
+	}
+	s.before = before
+	for _, id := range slices.Sorted(maps.Keys(s.resources)) {
+		if slices.Contains([]string{"AWS::EKS::Nodegroup", "AWS::AutoScaling::AutoScalingGroup"}, stack.Template.Resources[id].Type) {
+			nodes = append(nodes, s.resources[id].address)
+		}
+	}
+	return nodes, nil
 }
 
 // machine adds the stack of machines that boot from a bundle.

@@ -168,11 +168,20 @@ func (m *module) outputs(in *Input) ([]*block, error) {
 func (m *module) machineOutputs(w *outputWriter, in *Input) error {
 	c := in.Cluster
 	if c.EKS() != nil {
-		var groups []member
+		var managed, selfManaged []*model.Group
 		for _, g := range in.Groups {
-			groups = append(groups, member{g.Name, m.addressOf(g.StackName, "NodeGroup", "node_group_name")})
+			if model.IsSelfManaged(&g.Spec) {
+				selfManaged = append(selfManaged, g)
+				continue
+			}
+			managed = append(managed, g)
 		}
-		w.put("instance_group_node_group_names", "The names of the instance groups' managed node groups, by instance group.", object(groups))
+		w.put("instance_group_node_group_names", "The names of the instance groups' managed node groups, by instance group.",
+			m.addressesOf(managed, "NodeGroup", "node_group_name"))
+		if len(selfManaged) > 0 {
+			w.put(scalingGroupNames, "The names of the Auto Scaling groups of self-managed instance groups, by instance group.",
+				m.addressesOf(selfManaged, "AutoScalingGroup", "name"))
+		}
 		return nil
 	}
 	var volumes, slots []expression
@@ -186,16 +195,21 @@ func (m *module) machineOutputs(w *outputWriter, in *Input) error {
 	}
 	w.put("etcd_volume_ids", "The IDs of etcd's volumes, by slot.", list(volumes))
 	w.put("control_plane_autoscaling_group_names", "The names of the slots' Auto Scaling groups, by slot.", list(slots))
-	var groups []member
-	for _, g := range in.Groups {
-		groups = append(groups, member{g.Name, m.addressOf(g.StackName, "AutoScalingGroup", "name")})
-	}
-	w.put(
-		"instance_group_autoscaling_group_names",
-		"The names of the instance groups' Auto Scaling groups, by instance group.",
-		object(groups),
-	)
+	w.put(scalingGroupNames, "The names of the instance groups' Auto Scaling groups, by instance group.",
+		m.addressesOf(in.Groups, "AutoScalingGroup", "name"))
 	return nil
+}
+
+// scalingGroupNames is the output with the names of Auto Scaling groups.
+const scalingGroupNames = "instance_group_autoscaling_group_names"
+
+// addressesOf refers to an attribute of a resource of each group.
+func (m *module) addressesOf(of []*model.Group, id, attribute string) expression {
+	var groups []member
+	for _, g := range of {
+		groups = append(groups, member{g.Name, m.addressOf(g.StackName, id, attribute)})
+	}
+	return object(groups)
 }
 
 // addressOf refers to an attribute of a resource of a stack of machines.

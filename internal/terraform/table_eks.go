@@ -50,10 +50,11 @@ var eksRows = map[string]*row{
 		},
 	},
 	"AWS::EKS::AccessEntry": {
-		to: "aws_eks_access_entry", ref: "principal_arn", tagged: true, attributes: map[string]string{"AccessEntryArn": "access_entry_arn"},
+		to: "aws_eks_access_entry", ref: "principal_arn", tagged: true, finally: afterBefore, attributes: map[string]string{"AccessEntryArn": "access_entry_arn"},
 		properties: fields{
 			"ClusterName":      argument("cluster_name"),
 			"PrincipalArn":     argument("principal_arn"),
+			"Type":             argument("type"),
 			"KubernetesGroups": argument("kubernetes_groups"),
 			"AccessPolicies":   accessPolicies,
 		},
@@ -68,7 +69,7 @@ var eksRows = map[string]*row{
 		},
 	},
 	"AWS::EKS::Addon": {
-		to: "aws_eks_addon", ref: "addon_name", tagged: true, finally: afterNodeGroups, attributes: map[string]string{"Arn": "arn"},
+		to: "aws_eks_addon", ref: "addon_name", tagged: true, finally: afterBefore, attributes: map[string]string{"Arn": "arn"},
 		properties: fields{
 			"ClusterName":         argument("cluster_name"),
 			"AddonName":           argument("addon_name"),
@@ -113,8 +114,9 @@ func both(one, other string) rule {
 	}
 }
 
-// afterNodeGroups lets add-ons wait for the nodes on which their pods run.
-func afterNodeGroups(t *target) error {
+// afterBefore lets resources wait for what their stack comes after: add-ons for the nodes on which their pods run, the access
+// entry of self-managed nodes for the cluster, which it names only.
+func afterBefore(t *target) error {
 	t.of.after = append(t.of.after, t.before...)
 	return nil
 }

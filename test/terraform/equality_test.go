@@ -126,6 +126,23 @@ func TestCloudFormationAndTerraformMakeTheSameAutoMode(t *testing.T) {
 	applied.destroy()
 }
 
+// TestCloudFormationAndTerraformMakeTheSameSelfManagedGroup does the same for a group of EKS with an Auto Scaling group of its
+// own, beside a managed one.
+func TestCloudFormationAndTerraformMakeTheSameSelfManagedGroup(t *testing.T) {
+	c := newEKSCloud(t)
+	applied := c.compare("eks-self-managed", "mixed", slices.Concat(
+		slices.DeleteFunc(slices.Clone(eksAllowed), func(d difference) bool {
+			return slices.Contains([]string{"AWS::EKS::Addon", "AWS::EKS::PodIdentityAssociation"}, d.kind) // It has none of these.
+		}),
+		slices.DeleteFunc(slices.Clone(allowed), func(d difference) bool {
+			return !strings.HasPrefix(d.kind, "AWS::AutoScaling::")
+		}),
+		[]difference{{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.UserData`, "It has the address and the CA of the cluster's API, which EKS makes."}},
+	))
+	applied.unchanged()
+	applied.destroy()
+}
+
 // newEKSCloud returns a cloud with the principals of the examples.
 func newEKSCloud(t *testing.T) *cloud {
 	t.Helper()

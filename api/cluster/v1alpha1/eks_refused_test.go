@@ -4,6 +4,24 @@ package v1alpha1_test
 func eksRefusals() []refusal {
 	return []refusal{
 		{
+			"another management of nodes", group, "spec: {eks: {management: SelfManaged}}", "spec: {eks: {management: Managed}}",
+			"eks.management cannot change: create another group",
+		},
+		{
+			"no management of nodes anymore", group, "spec: {eks: {management: SelfManaged}}", "spec: {eks: null}",
+			"eks.management cannot change: create another group",
+		},
+		{
+			"self-managed nodes later", group, "", "spec: {eks: {management: SelfManaged}}",
+			"eks.management cannot change: create another group",
+		},
+		{
+			"an unknown management of nodes", group, "spec: {eks: {management: Mine}}", "", `spec.eks.management: Unsupported value: "Mine"`,
+		},
+		{
+			"an unknown family of images", group, "spec: {eks: {imageFamily: Windows}}", "", `spec.eks.imageFamily: Unsupported value: "Windows"`,
+		},
+		{
 			"EKS later", cluster, "", "spec: {controlPlane: {eks: {}}}",
 			"eks cannot be added or removed: create a new cluster",
 		},

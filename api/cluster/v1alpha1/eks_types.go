@@ -4,8 +4,8 @@ import "k8s.io/apimachinery/pkg/runtime"
 
 // EKS lets Amazon EKS run the control plane: https://docs.aws.amazon.com/eks/latest/userguide/clusters.html.
 // Its Kubernetes version is the minor version of the Cluster's release. Instance groups are managed
-// node groups with Amazon Linux 2023, which EKS replaces and drains. Nodes and the operator reach the
-// API inside the VPC if api.access is Internal.
+// node groups, which EKS replaces and drains, or self-managed ones: see eks of InstanceGroups. Nodes and the
+// operator reach the API inside the VPC if api.access is Internal.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretsKey) == has(oldSelf.secretsKey) && (!has(self.secretsKey) || self.secretsKey == oldSelf.secretsKey)",message="secretsKey cannot change: create a new cluster"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.autoMode) || has(self.autoMode)",message="autoMode cannot be removed, since EKS must disable it first: set autoMode.state to Disabled",fieldPath=".autoMode"

@@ -52,3 +52,29 @@ func TestValidateReportsProblemsOfEKS(t *testing.T) {
 		t.Errorf("the exit code is %d, %s", code, errOut)
 	}
 }
+
+// A self-managed group is found by the tags of its Auto Scaling group.
+func TestValidateFindsSelfManagedGroupsOfEKS(t *testing.T) {
+	own := aGroup("own", 1, 3)
+	own.Spec.EKS = &v1alpha1.EKSNodes{Management: v1alpha1.EKSSelfManaged}
+	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{aGroup("workers", 1, 3), own}, EKS: true})
+	state := w.State()
+	out, errOut, code := run(t.Context(), "demo", "--state", state)
+	if code != exit.Done || errOut != "" || !strings.Contains(out, "own       worker   1          1       0            1     1        3\n") ||
+		!strings.Contains(out, "\nCluster demo is healthy.") {
+		t.Errorf("%d %s\n%s", code, errOut, out)
+	}
+	_, err := w.Scaling.DeleteAutoScalingGroup(t.Context(), &autoscaling.DeleteAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(w.Group("own").AutoScalingGroup), ForceDelete: aws.Bool(true),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, "the group is missed", func() error {
+		out, _, code = run(t.Context(), "demo", "--state", state)
+		if code != exit.NotValid || !strings.Contains(out, "- InstanceGroup own (GroupMissing): It has no Auto Scaling group in AWS.") {
+			return errors.New(out)
+		}
+		return nil
+	})
+}

@@ -151,10 +151,17 @@ func (r *running) waitNodeDeleted(instance string) {
 
 func TestTerminatingWorkerIsDrained(t *testing.T) {
 	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
+	r.drains(2)
+}
+
+// drains raises the size of the group, lets Auto Scaling terminate a worker, and tests that its pod is evicted before.
+func (r *running) drains(size int32) {
+	r.t.Helper()
+	t := r.t
 	instance := r.workers()[0]
 	node := r.nodeOf(instance).Name
 	budget := r.guarded(instance)
-	r.raise(2)
+	r.raise(size)
 	r.terminate(instance)
 	r.eventually("an Event reports the budget", func() error {
 		if notes := r.eventNotes(r.group, "Draining"); len(notes) == 0 || !strings.Contains(notes[0], node) {

@@ -43,15 +43,30 @@ func (o *operator) eksGroupSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
 	}
 }
 
-// groupSelector selects an InstanceGroup's pipeline by who runs the control plane of its Cluster.
+// eksSelfManagedSteps returns the steps that create a self-managed InstanceGroup of such a Cluster, in order. They are
+// those of other clusters, whose instances the operator replaces, drains and repairs, too.
+func (o *operator) eksSelfManagedSteps() []operatorkit.Step[*v1alpha1.InstanceGroup] {
+	return []operatorkit.Step[*v1alpha1.InstanceGroup]{
+		groupClusterStep{o},
+		groupStackStep{o},
+		groupRollStep{o},
+		groupDriftStep{o},
+		groupNodesStep{o},
+		groupDrainsStep{o},
+	}
+}
+
+// groupSelector selects an InstanceGroup's pipeline by who runs the control plane of its Cluster, and who manages its
+// instances.
 type groupSelector struct {
-	operator   *operator
-	slots, eks *operatorkit.Pipeline[*v1alpha1.InstanceGroup]
+	operator                *operator
+	slots, eks, selfManaged *operatorkit.Pipeline[*v1alpha1.InstanceGroup]
 }
 
 func newGroupSelector(o *operator) *groupSelector {
 	return &groupSelector{
 		operator: o, slots: operatorkit.NewPipeline(o.groupSteps()...), eks: operatorkit.NewPipeline(o.eksGroupSteps()...),
+		selfManaged: operatorkit.NewPipeline(o.eksSelfManagedSteps()...),
 	}
 }
 
@@ -61,8 +76,12 @@ func (s *groupSelector) PipelineFor(group *v1alpha1.InstanceGroup) (*operatorkit
 	if err != nil {
 		return nil, err //nolint:wrapcheck // of the same module
 	}
-	if model.UsesEKS(cluster) {
+	switch {
+	case !model.UsesEKS(cluster):
+		return s.slots, nil
+	case model.IsSelfManaged(&group.Spec):
+		return s.selfManaged, nil
+	default:
 		return s.eks, nil
 	}
-	return s.slots, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/machines/fake"
 	"github.com/aws-operator/aws-operator/internal/permissions"
 	"github.com/aws-operator/aws-operator/internal/simulator/simulatortest"
 )
@@ -28,13 +29,15 @@ import (
 type eksSuite struct {
 	*suite
 
+	host    *fake.Host
 	managed *v1alpha1.Cluster
 	group   *v1alpha1.InstanceGroup
 }
 
 func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time.Duration, changes ...func(*eksSuite)) *eksSuite {
 	t.Helper()
-	w := &eksSuite{suite: newSuite(t, simulatedHost(), latency)}
+	host := fake.New(fake.Options{})
+	w := &eksSuite{suite: newSuite(t, host, latency), host: host}
 	w.key = w.least()
 	w.start() // makes the kinds
 	for _, version := range []string{"v1.34.5", "v1.35.1"} {

@@ -168,6 +168,10 @@ func (s groupStackStep) ensure(
 			sent = true
 			known.History().Begin(wanted, s.nodesOf(group))
 			known.Planned = nil
+			if made.Bundle == nil {
+				group.Status.Stack.Bundle = wanted.Bundle
+				return nil
+			}
 			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made.Bundle, wanted.Nodeup)
 		},
 		Resume: func(known *record.Stack, sent time.Time) { known.History().Resume(wanted, s.nodesOf(group), sent) },
@@ -186,7 +190,7 @@ func (s groupStackStep) ensure(
 func (s groupStackStep) ownsCAs(
 	ctx context.Context, cluster *v1alpha1.Cluster, cas *credentials.CAs, known *record.Stack, wanted *record.Machines,
 ) error {
-	if !slices.Contains(known.History().Now.Changed(wanted), bundle.PartAPI) {
+	if model.UsesEKS(cluster) || !slices.Contains(known.History().Now.Changed(wanted), bundle.PartAPI) {
 		return nil
 	}
 	return s.bucket.Of(cluster).Owned(ctx, cas.Origin, cas.Fingerprint)
@@ -198,6 +202,9 @@ func (s groupStackStep) storeNodeup(
 	ctx context.Context, cluster *v1alpha1.Cluster, shape *model.Group, status *v1alpha1.StackStatus,
 	known *record.Stack, wanted *record.Machines,
 ) error {
+	if model.UsesEKS(cluster) { // It has no bucket: its nodes boot with user data alone.
+		return nil
+	}
 	withBundle := known.Nodeup == wanted.Nodeup && status.Bundle == wanted.Bundle
 	if withBundle || known.IsPlanned(wanted) {
 		return nil

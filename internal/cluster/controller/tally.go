@@ -63,7 +63,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 		count.Updated += members[""]
 	}
 	for i := range groups {
-		if model.UsesEKS(cluster) { // Its nodes have no bundles.
+		if model.UsesEKS(cluster) && !model.IsSelfManaged(&groups[i].Spec) { // Its nodes have no bundles.
 			count.Updated += groups[i].Status.Nodes.Updated
 		}
 		count.Desired += max(groups[i].Spec.ExpectedNodes(), members[groups[i].Name])

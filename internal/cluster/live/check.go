@@ -85,15 +85,14 @@ func Check(observed *Observation) []Problem {
 	return problems
 }
 
+// scalingGroup is what groups of instances are called in messages.
+const scalingGroup = "Auto Scaling group"
+
 // groupsThere finds slots, instance groups and bastions that are missing in AWS.
 func groupsThere(l *Observation) []Problem {
 	var problems []Problem
 	spec := model.SpecOf(l.Cluster)
-	what := "Auto Scaling group"
-	if spec.ControlPlane.EKS != nil {
-		what = "managed node group"
-	}
-	missing := func(kind, name string) {
+	missing := func(kind, name, what string) {
 		if l.AWS.Group(name) == nil {
 			problems = append(
 				problems, Problem{kind, name, ReasonGroupMissing, "It has no " + what + " in AWS. Apply the cluster's definition."},
@@ -101,13 +100,17 @@ func groupsThere(l *Observation) []Problem {
 		}
 	}
 	for slot := range int(spec.ControlPlane.Replicas) {
-		missing("Slot", SlotName(slot))
+		missing("Slot", SlotName(slot), scalingGroup)
 	}
 	for _, group := range l.Groups {
-		missing("InstanceGroup", group.Name)
+		what := scalingGroup
+		if spec.ControlPlane.EKS != nil && !model.IsSelfManaged(&group.Spec) {
+			what = "managed node group"
+		}
+		missing("InstanceGroup", group.Name, what)
 	}
 	if spec.Bastion != nil {
-		missing("InstanceGroup", model.RoleBastion)
+		missing("InstanceGroup", model.RoleBastion, scalingGroup)
 	}
 	return problems
 }

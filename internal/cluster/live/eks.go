@@ -176,6 +176,9 @@ func nodeGroups(l *Observation) []Problem {
 	var problems []Problem
 	for i := range l.AWS.Groups {
 		g := &l.AWS.Groups[i]
+		if g.Status == "" { // a self-managed group
+			continue
+		}
 		if g.Status != string(ekstypes.NodegroupStatusActive) && len(g.Issues) == 0 {
 			problems = append(problems, Problem{"InstanceGroup", g.Name, ReasonNotActive, fmt.Sprintf(
 				"EKS reports its node group as %s. If this persists, see the stack's events: aws-operator diagnose cluster %s.",

@@ -28,7 +28,7 @@ func Find(ctx context.Context, clients Clients, of *v1alpha1.Cluster) (*Cluster,
 	f := finder{clients: clients, of: of, found: &Cluster{Name: of.Name, Target: TargetOf(clients, of)}}
 	steps := []func(context.Context) error{f.groups, f.loadBalancer, f.targets, f.record}
 	if model.UsesEKS(of) {
-		steps = []func(context.Context) error{f.eksCluster, f.nodeGroups, f.eksInstances}
+		steps = []func(context.Context) error{f.eksCluster, f.nodeGroups, f.eksInstances, f.groups}
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

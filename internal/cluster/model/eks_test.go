@@ -131,9 +131,9 @@ func TestEKSGroupRefusals(t *testing.T) {
 	}
 	for name, one := range map[string]struct{ with, says string }{
 		"an image":        {"spec: {image: ami-01234567}", "spec.image: EKS manages the nodes"},
-		"data volumes":    {"spec: {volumes: [{device: /dev/sdf, sizeGiB: 10}]}", "spec.volumes: EKS manages the nodes"},
-		"kubelet's flags": {`spec: {kubeletExtraArgs: {v: "2"}}`, "spec.kubeletExtraArgs: EKS manages the nodes"},
-		"a script":        {"spec: {extraUserData: 'echo'}", "spec.extraUserData: EKS manages the nodes"},
+		"data volumes":    {"spec: {volumes: [{device: /dev/sdf, sizeGiB: 10}]}", "spec.volumes: the images of EKS"},
+		"kubelet's flags": {`spec: {kubeletExtraArgs: {v: "2"}}`, "spec.kubeletExtraArgs: the images of EKS"},
+		"a script":        {"spec: {extraUserData: 'echo'}", "spec.extraUserData: the images of EKS"},
 		"our engine":      {"spec: {rollingUpdate: {engine: Operator, surge: 1}}", "spec.rollingUpdate.engine: EKS manages the nodes"},
 		"a pause":         {"spec: {rollingUpdate: {pause: 10s}}", "spec.rollingUpdate.pause: EKS manages the nodes"},
 		"a mix":           {"spec: {spot: {onDemandBase: 1}}", "spec.spot: the instances of a managed node group are all spot, or all on demand"},
@@ -144,5 +144,76 @@ func TestEKSGroupRefusals(t *testing.T) {
 				t.Errorf("got %v, want %q", err, one.says)
 			}
 		})
+	}
+}
+
+// A self-managed group has the settings of groups of other clusters, and refuses what the images of EKS do not have.
+func TestSelfManagedGroupsOfEKS(t *testing.T) {
+	c, err := resolveEKS(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const selfManaged = "spec: {eks: {management: SelfManaged}}"
+	own := parse[v1alpha1.InstanceGroup](t, workers, selfManaged)
+	for _, with := range []string{
+		"", "spec: {image: ami-01234567}", "spec: {autoscale: true}", "spec: {spot: {onDemandBase: 1, maxPrice: '0.1'}}",
+		"spec: {rollingUpdate: {engine: Operator, surge: 1, canary: 1}}", "spec: {rollingUpdate: {pause: 10s, drainTimeout: 1h}}",
+		"spec: {repair: {after: 5m, maxUnhealthy: 1}}",
+	} {
+		group := parse[v1alpha1.InstanceGroup](t, workers, with)
+		group.Spec.EKS = own.Spec.EKS
+		of, err := model.ResolveGroup(c, group)
+		if err != nil {
+			t.Errorf("with %q: %v", with, err)
+			continue
+		}
+		if strings.Contains(with, "image") != (of.Image.ID == "ami-01234567") || of.Image.ID == "" &&
+			of.Image.Parameter != "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id" {
+			t.Errorf("with %q, the image is %+v", with, of.Image)
+		}
+	}
+	for with, says := range map[string]string{
+		"spec: {volumes: [{device: /dev/sdf, sizeGiB: 10}]}": "spec.volumes: the images of EKS",
+		`spec: {kubeletExtraArgs: {v: "2"}}`:                 "spec.kubeletExtraArgs: the images of EKS",
+		"spec: {extraUserData: 'echo'}":                      "spec.extraUserData: the images of EKS",
+		"spec: {files: [{path: /etc/motd, content: hi}]}":    "spec.files: the images of EKS",
+		"spec: {manager: Karpenter, minSize: 0}":             "spec.manager: EKS makes the nodes",
+	} {
+		group := parse[v1alpha1.InstanceGroup](t, workers, with)
+		group.Spec.EKS = own.Spec.EKS
+		if _, err := model.ResolveGroup(c, group); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("with %q: %v, want %q", with, err, says)
+		}
+	}
+}
+
+func TestOtherClustersHaveNoNodesOfEKS(t *testing.T) {
+	c := resolve(t, newVPC, "")
+	_, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, "spec: {eks: {management: SelfManaged}}"))
+	if err == nil || !strings.Contains(err.Error(), "spec.eks: EKS does not run the control plane") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestImagesOfNodesOfEKS(t *testing.T) {
+	c, err := resolveEKS(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const arm = "architecture: arm64, instanceTypes: [m7g.large], "
+	for with, want := range map[string]string{
+		"spec: {eks: {management: SelfManaged, imageFamily: AmazonLinux2023Nvidia}}":   "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/nvidia/recommended/image_id",
+		"spec: {eks: {management: SelfManaged, imageFamily: AmazonLinux2023Neuron}}":   "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/neuron/recommended/image_id",
+		"spec: {eks: {management: SelfManaged, imageFamily: BottlerocketNvidia}}":      "/aws/service/bottlerocket/aws-k8s-1.36-nvidia/x86_64/latest/image_id",
+		"spec: {" + arm + "eks: {management: SelfManaged, imageFamily: Bottlerocket}}": "/aws/service/bottlerocket/aws-k8s-1.36/arm64/latest/image_id",
+	} {
+		group, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, with))
+		if err != nil || group.Image.Parameter != want {
+			t.Errorf("with %s: %+v, %v", with, group, err)
+		}
+	}
+	_, err = model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, "spec: {"+arm+"eks: {imageFamily: AmazonLinux2023Neuron}}"))
+	if err == nil || !strings.Contains(err.Error(), "spec.eks.imageFamily: EKS has images with drivers of Neuron for amd64 only") {
+		t.Errorf("got %v", err)
 	}
 }

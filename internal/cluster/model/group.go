@@ -36,9 +36,11 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	r.checkCapacity(&problems, c)
 	r.resolveManager(&problems, c)
 	if c.EKS() != nil {
-		r.checkEKSGroup(&problems, &g.Spec)
-		c.checkEKSNodes(&problems)
+		r.resolveEKSGroup(&problems, c, &g.Spec)
 	} else {
+		if g.Spec.EKS != nil {
+			problems.add("spec.eks", "leave it out", "EKS does not run the control plane of cluster %s", c.Name)
+		}
 		r.Image = c.image(&problems, "spec.image", r.Spec.Architecture, r.Spec.Image)
 		c.checkBootable(&problems, "spec.cluster", r.Spec.Architecture)
 	}

@@ -20,6 +20,9 @@ import (
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html
 const eksRootDevice = "/dev/xvda"
 
+// bottlerocketDevice is the name of the data volume in the images of Bottlerocket.
+const bottlerocketDevice = "/dev/xvdb"
+
 // accessPolicies are the policies of EKS:
 // https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html
 var accessPolicies = map[v1alpha1.EKSAccessPolicy]string{
@@ -249,12 +252,13 @@ func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*
 		machine: machine{
 			SecurityGroups: append([]string{"!Ref " + parameterSecurityGroup}, more...), Subnets: subnets,
 			PublicAddress: len(g.Subnets) > 0 && g.Subnets[0].Role == v1alpha1.SubnetPublic,
-			Volumes:       []v1alpha1.DataVolume{{Device: eksRootDevice, Volume: g.Spec.RootVolume}},
+			Volumes:       eksDisks(g),
 			MinSize:       g.Spec.MinSize, MaxSize: g.Spec.MaxSize, Replicas: strconv.Itoa(int(g.Spec.ExpectedNodes())),
 			DiskTags: named(g.StackName, g.DiskTags), Roll: rollOf(g),
-			UserData: rollUserData(g.Spec.Roll), Capacity: g.Spec.CapacityReservation,
+			UserData: rollUserData(g), Capacity: g.Spec.CapacityReservation,
 		},
-		StackName: g.StackName, Cluster: c.Name, Version: c.EKSVersion(), AMIType: amiType(g.Spec.Architecture), CapacityType: "ON_DEMAND",
+		StackName: g.StackName, Cluster: c.Name, Version: c.EKSVersion(),
+		AMIType: amiTypes[model.ImageFamilyOf(&g.Spec)][g.Spec.Architecture], CapacityType: "ON_DEMAND",
 		InstanceTypes: g.Spec.InstanceTypes, Labels: tags(g.Labels),
 		Force: g.Rolling.OnDrainTimeout != v1alpha1.DrainAbandon, Repair: !g.Spec.Repair.Disabled,
 	}
@@ -284,22 +288,39 @@ func nodeGroupStack(c *model.Cluster, g *model.Group, base map[string]string) (*
 	}, nil
 }
 
-// amiType returns the images of a managed node group: Amazon Linux 2023.
+// amiTypes are what EKS calls the images of managed node groups, for amd64 and arm64.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
-func amiType(of v1alpha1.Architecture) string {
-	if of == v1alpha1.ARM64 {
-		return "AL2023_ARM_64_STANDARD"
+var amiTypes = map[v1alpha1.EKSImageFamily]map[v1alpha1.Architecture]string{
+	v1alpha1.EKSAmazonLinux2023:       {v1alpha1.AMD64: "AL2023_x86_64_STANDARD", v1alpha1.ARM64: "AL2023_ARM_64_STANDARD"},
+	v1alpha1.EKSAmazonLinux2023Nvidia: {v1alpha1.AMD64: "AL2023_x86_64_NVIDIA", v1alpha1.ARM64: "AL2023_ARM_64_NVIDIA"},
+	v1alpha1.EKSAmazonLinux2023Neuron: {v1alpha1.AMD64: "AL2023_x86_64_NEURON"},
+	v1alpha1.EKSBottlerocket:          {v1alpha1.AMD64: "BOTTLEROCKET_x86_64", v1alpha1.ARM64: "BOTTLEROCKET_ARM_64"},
+	v1alpha1.EKSBottlerocketNvidia:    {v1alpha1.AMD64: "BOTTLEROCKET_x86_64_NVIDIA", v1alpha1.ARM64: "BOTTLEROCKET_ARM_64_NVIDIA"},
+}
+
+// eksDisks returns the volumes of nodes of EKS. Bottlerocket has a small volume for the system, with the size of the image, and
+// one for data.
+// https://bottlerocket.dev/en/os/latest/#/concepts/filesystem-layout/
+func eksDisks(g *model.Group) []v1alpha1.DataVolume {
+	if !model.IsBottlerocket(&g.Spec) {
+		return []v1alpha1.DataVolume{{Device: eksRootDevice, Volume: g.Spec.RootVolume}}
 	}
-	return "AL2023_x86_64_STANDARD"
+	return []v1alpha1.DataVolume{
+		{Device: eksRootDevice, Volume: v1alpha1.Volume{Type: v1alpha1.VolumeGP3}}, {Device: bottlerocketDevice, Volume: g.Spec.RootVolume},
+	}
 }
 
 // rollUserData returns user data that differs for each request to replace nodes, "" without one. EKS
-// merges it with its own, and accepts only MIME parts:
+// merges it with its own, and accepts only MIME parts, or settings of Bottlerocket:
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
-func rollUserData(roll string) string {
-	if roll == "" {
+func rollUserData(g *model.Group) string {
+	if g.Spec.Roll == "" {
 		return ""
 	}
+	request := "Replaced on request " + digest(g.Spec.Roll) + "."
+	if model.IsBottlerocket(&g.Spec) {
+		return "[settings]\nmotd = \"" + request + "\"\n"
+	}
 	return "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n" +
-		"#!/bin/sh\n# Replaced on request " + digest(roll) + ".\n--//--\n"
+		"#!/bin/sh\n# " + request + "\n--//--\n"
 }

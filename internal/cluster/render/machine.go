@@ -75,6 +75,8 @@ type machine struct {
 	PlacementGroup *placementGroup
 	// Capacity is the reserved capacity of the instances, nil for EC2's default.
 	Capacity *v1alpha1.CapacityReservation
+	// EKSNode is the role of the instances of a self-managed group of EKS, which the stack has; nil for others.
+	EKSNode *eksNode
 }
 
 // roll is how the instances of a group are replaced.

@@ -151,18 +151,8 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 	if err != nil {
 		return nil, err
 	}
-	if len(g.Spec.InstanceTypes) == 0 {
-		return nil, fmt.Errorf("instance group %s names no instance type", g.Name)
-	}
-	m.InstanceType, m.Volumes, m.UserData = g.Spec.InstanceTypes[0], disks(g.Spec.RootVolume, g.Spec.Volumes), userData
-	m.MinSize, m.MaxSize = g.Spec.MinSize, g.Spec.MaxSize
-	if g.Spec.Replicas != nil {
-		m.Replicas = strconv.Itoa(int(*g.Spec.Replicas))
-	}
-	m.Mix = mixOf(&g.Spec)
-	m.Tags, m.DiskTags, m.GroupTags = named(g.StackName, g.Tags), named(g.StackName, g.DiskTags), autoscalerTags(g)
-	m.Roll, m.Capacity = rollOf(g), g.Spec.CapacityReservation
-	if err := m.place(c, g); err != nil {
+	m.Volumes = disks(g.Spec.RootVolume, g.Spec.Volumes)
+	if err := m.fill(c, g, userData); err != nil {
 		return nil, err
 	}
 	return h.stack(
@@ -173,6 +163,22 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 		g.Tags,
 		model.TagInstanceGroup,
 	)
+}
+
+// fill adds what an instance group decides about its instances.
+func (m *machine) fill(c *model.Cluster, g *model.Group, userData string) error {
+	if len(g.Spec.InstanceTypes) == 0 {
+		return fmt.Errorf("instance group %s names no instance type", g.Name)
+	}
+	m.InstanceType, m.UserData = g.Spec.InstanceTypes[0], userData
+	m.MinSize, m.MaxSize = g.Spec.MinSize, g.Spec.MaxSize
+	if g.Spec.Replicas != nil {
+		m.Replicas = strconv.Itoa(int(*g.Spec.Replicas))
+	}
+	m.Mix = mixOf(&g.Spec)
+	m.Tags, m.DiskTags, m.GroupTags = named(g.StackName, g.Tags), named(g.StackName, g.DiskTags), autoscalerTags(g)
+	m.Roll, m.Capacity = rollOf(g), g.Spec.CapacityReservation
+	return m.place(c, g)
 }
 
 // stack renders a stack of instances.

@@ -20,6 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/eksboot"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -177,6 +178,19 @@ func userData(t *testing.T, c *model.Cluster, architecture v1alpha1.Architecture
 	return text
 }
 
+// userDataOf is what machines of a group boot with.
+func userDataOf(t *testing.T, c *model.Cluster, g *model.Group, outputs map[string]string) string {
+	t.Helper()
+	if c.EKS() == nil {
+		return userData(t, c, g.Spec.Architecture)
+	}
+	boot, err := eksboot.Of(c, g, outputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boot.UserData
+}
+
 // stacks renders all stacks of a fixture: base, slots, groups.
 func (f fixture) stacks(t *testing.T, r *v1alpha1.Release) []*render.Stack {
 	t.Helper()
@@ -194,7 +208,7 @@ func (f fixture) stacks(t *testing.T, r *v1alpha1.Release) []*render.Stack {
 		stacks = append(stacks, s)
 	}
 	for _, g := range groups {
-		s, err := render.Group(c, g, outputs(base), userData(t, c, g.Spec.Architecture))
+		s, err := render.Group(c, g, outputs(base), userDataOf(t, c, g, outputs(base)))
 		if err != nil {
 			t.Fatal(err)
 		}

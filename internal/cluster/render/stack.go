@@ -38,10 +38,14 @@ func Slot(c *model.Cluster, slot int, base map[string]string, userData string) (
 	return slotStack(c, slot, base, userData)
 }
 
-// Group renders the stack of an instance group. User data is not for those that EKS boots. It returns
+// Group renders the stack of an instance group. User data is not for managed node groups. It returns
 // an error if the base stack's outputs lack one that it needs.
 func Group(c *model.Cluster, g *model.Group, base map[string]string, userData string) (*Stack, error) {
-	if c.EKS() != nil {
+	switch {
+	case c.EKS() == nil:
+	case model.IsSelfManaged(&g.Spec):
+		return selfManagedStack(c, g, base, userData)
+	default:
 		return nodeGroupStack(c, g, base)
 	}
 	return groupStack(c, g, base, userData)

@@ -8,6 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/eksboot"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/record"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
@@ -17,8 +18,8 @@ import (
 type Made struct {
 	// Stack is the rendered stack.
 	Stack *render.Stack
-	// Bundle is what the instances boot with. It must be in the bucket first. It is nil for those that
-	// EKS boots.
+	// Bundle is what the instances boot with. It must be in the bucket first. It is nil in clusters of EKS,
+	// which have no bucket.
 	Bundle *bootstrap.Bundle
 	// NodeClass is the spec of the EC2NodeClass of a group whose nodes Karpenter creates, nil for others.
 	NodeClass map[string]any
@@ -77,7 +78,11 @@ func Group(
 ) (*Made, error) {
 	as := *g
 	as.Spec.Roll = roll(known, g.Spec.Roll)
-	if c.EKS() != nil {
+	switch {
+	case c.EKS() == nil:
+	case model.IsSelfManaged(&as.Spec):
+		return selfManaged(c, &as, outputs, known)
+	default:
 		return nodeGroup(c, &as, outputs, known)
 	}
 	boots, err := bootstrap.Worker(c, &as, outputs, caCertificate)
@@ -104,6 +109,21 @@ func nodeGroup(c *model.Cluster, g *model.Group, outputs map[string]string, know
 	return made, made.render(known, func() (*render.Stack, error) {
 		g.DiskTags = made.Machines.DiskTags
 		return render.Group(c, g, outputs, "")
+	})
+}
+
+// selfManaged returns the stack of a self-managed group of EKS. The hash of its bundle is that of what its user data
+// has, since it has no bundle.
+func selfManaged(c *model.Cluster, g *model.Group, outputs map[string]string, known *record.Stack) (*Made, error) {
+	boot, err := eksboot.Of(c, g, outputs)
+	if err != nil {
+		return nil, &TemplateError{err}
+	}
+	made := &Made{Machines: machinesOf(g, c.Release)}
+	made.Machines.Bundle = boot.Hash
+	return made, made.render(known, func() (*render.Stack, error) {
+		g.DiskTags = made.Machines.DiskTags
+		return render.Group(c, g, outputs, boot.UserData)
 	})
 }
 

@@ -39,7 +39,7 @@ type Cluster struct {
 	metadata  func() (metadata.Interface, error)
 	transport *http.Transport
 	owner     *Clusters
-	labelled  bool // its nodes are in the groups that their labels name
+	eks       bool // EKS runs its control plane, and may launch nodes
 	stop      context.CancelFunc
 	done      chan struct{}
 

@@ -159,13 +159,13 @@ func (c *Clusters) Close(key types.NamespacedName) {
 	}
 }
 
-// NodeOf returns the cluster and the node of an EC2 instance. It ignores clusters whose control plane EKS
-// runs: EC2 does not confirm what their nodes claim, and one could claim an instance of another cluster.
+// NodeOf returns the cluster and the node of an EC2 instance. In clusters whose control plane EKS runs, it ignores nodes
+// of no instance group: EC2 does not confirm what they claim, and one could claim an instance of another cluster.
 func (c *Clusters) NodeOf(instanceID string) (*Cluster, Node, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, one := range c.clusters {
-		if node, ok := one.nodeOf(instanceID); ok && !one.labelled {
+		if node, ok := one.nodeOf(instanceID); ok && (!one.eks || node.Group != "" && c.identify != nil) {
 			return one, node, true
 		}
 	}

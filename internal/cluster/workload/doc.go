@@ -7,6 +7,5 @@
 //
 // A cluster costs one goroutine, one connection and a few hundred bytes per node: only the fields
 // of [Node] are kept. A kubelet's heartbeats change none of them and enqueue nothing. The package
-// must never trust a Node's own claims about its identity: see [Identify]. Clusters whose control plane EKS
-// runs are the exception, within the cluster: see [Clusters.ConnectEKS].
+// must never trust a Node's own claims about its identity: see [Identify].
 package workload

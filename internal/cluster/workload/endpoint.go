@@ -35,8 +35,8 @@ type Tokens interface {
 // [Cluster.Reachable]. It returns an error for an endpoint without https or without a CA, or after Start
 // has ended.
 //
-// The nodes of such a cluster are in the instance groups that their labels name, since EKS gives the
-// instances of managed node groups to Auto Scaling groups of its own.
+// Nodes of such a cluster that have no label of an instance group are not checked against EC2: EKS may have
+// launched them.
 func (c *Clusters) ConnectEKS(key types.NamespacedName, at Endpoint) (*Cluster, error) {
 	digest := sha256.Sum256([]byte(strings.Join([]string{at.Server, string(at.CA), at.Principal}, "\x00")))
 	return c.connection(key, digest, func() (*Cluster, error) {
@@ -52,7 +52,7 @@ func (c *Clusters) ConnectEKS(key types.NamespacedName, at Endpoint) (*Cluster, 
 		if err != nil {
 			return nil, err
 		}
-		made.labelled = true
+		made.eks = true
 		return made, nil
 	})
 }

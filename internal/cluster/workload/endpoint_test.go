@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,7 +70,8 @@ func newEKSClusters(t *testing.T) (clusters *Clusters, asked *atomic.Int32) {
 	return clusters, asked
 }
 
-func TestNodesOfEKSAreInTheGroupOfTheirLabel(t *testing.T) {
+// EC2 decides of which instance group a Node of EKS is. It is not asked about Nodes of no group, which EKS may have launched.
+func TestNodesOfEKSAreInTheGroupOfTheirInstance(t *testing.T) {
 	api, at := serveEKS(t)
 	clusters, asked := newEKSClusters(t)
 	changes := make(chan Change, 100)
@@ -82,24 +85,44 @@ func TestNodesOfEKSAreInTheGroupOfTheirLabel(t *testing.T) {
 	if change := patience.Receive(t, "the cluster is reachable", changes); !change.Whole {
 		t.Errorf("the first change is %+v", change)
 	}
-	if err := api.Put(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-0-1.eu-central-1.compute.internal", Labels: map[string]string{groupLabel: "workers", slotLabel: "0"}},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-1"},
-	}); err != nil {
-		t.Fatal(err)
+	put := func(name, instance string, labels map[string]string) Node {
+		t.Helper()
+		if err := api.Put(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/" + instance},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var node Node
+		patience.Until(t, "the node is known", func() error {
+			i := slices.IndexFunc(cluster.Nodes(), func(n Node) bool { return n.Name == name })
+			if i < 0 {
+				return errors.New("it is missing")
+			}
+			if node = cluster.Nodes()[i]; node.InstanceID == "" && node.Problem == "" {
+				return errors.New("EC2 has not answered")
+			}
+			return nil
+		})
+		return node
 	}
-	if change := patience.Receive(t, "the node", changes); change.Group != "workers" {
-		t.Errorf("the node is of %+v", change)
+	automatic := put("ip-10-0-9-9.ec2.internal", "i-automatic", nil)
+	if automatic.InstanceID != "i-automatic" || automatic.Group != "" || automatic.Problem != "" || asked.Load() != 0 {
+		t.Errorf("a Node of no group is %+v; EC2 was called %d times", automatic, asked.Load())
 	}
-	node, ok := cluster.NodeOf("i-1")
-	if !ok || node.Group != "workers" || node.Slot != NoSlot || node.Problem != "" {
-		t.Errorf("the node of i-1 is %+v", node)
+	if in, _, ok := clusters.NodeOf("i-automatic"); ok {
+		t.Errorf("a Node of no group gets the events of an instance that may be of another cluster than %s", in.Key())
 	}
-	if in, _, ok := clusters.NodeOf("i-1"); ok {
-		t.Errorf("a Node of EKS gets the events of an instance that may be of another cluster than %s", in.Key())
+	worker := put("ip-10-0-0-1.ec2.internal", "i-1", map[string]string{groupLabel: "g", slotLabel: "0"})
+	if worker.InstanceID != "i-1" || worker.Group != "g" || !strings.Contains(worker.Problem, "slot 0") {
+		t.Errorf("the node is %+v", worker)
 	}
-	if n := asked.Load(); n != 0 {
-		t.Errorf("EC2 was called %d times", n)
+	if in, node, ok := clusters.NodeOf("i-1"); !ok || in.Key() != key || node.Group != "g" {
+		t.Error("a Node that EC2 confirms does not get the events of its instance")
+	}
+	liar := put("ip-10-0-0-9.ec2.internal", "i-slot", map[string]string{groupLabel: "g"})
+	if liar.Group == "g" || liar.Problem == "" {
+		t.Errorf("a Node of another group is %+v", liar)
 	}
 	if _, err := cluster.Core().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{}); err != nil {
 		t.Errorf("other requests have no token: %v", err)

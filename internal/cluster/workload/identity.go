@@ -116,13 +116,18 @@ func (n *Node) refusal(identity *Identity) string {
 	}
 }
 
-// identifies reports whether EC2 decides which instance group or slot a Node is of.
-func (c *Cluster) identifies() bool { return c.owner.identify != nil && !c.labelled }
+// identifies reports whether EC2 decides which instance group or slot the Nodes that claim an instance are of. In
+// clusters of EKS, other Nodes than those of instance groups run on instances that the operator does not know, for
+// example those of EKS Auto Mode. They are in no group.
+func (c *Cluster) identifies(claimants []Node) bool {
+	isLabelled := func(n Node) bool { return n.labels().group != "" }
+	return c.owner.identify != nil && (!c.eks || slices.ContainsFunc(claimants, isLabelled))
+}
 
 // judge decides which of the Nodes that claim an instance is its Node, and returns the affected
 // Nodes. It queues an unknown instance for a lookup. The caller holds the lock.
 func (c *Cluster) judge(instance string) []Node {
-	if !c.identifies() || instance == "" {
+	if instance == "" {
 		return nil
 	}
 	var claimants []Node
@@ -131,15 +136,15 @@ func (c *Cluster) judge(instance string) []Node {
 			claimants = append(claimants, node)
 		}
 	}
+	if !c.identifies(claimants) {
+		return nil
+	}
 	return c.judgeClaimants(instance, claimants)
 }
 
 // judgeAll judges the claimants of every instance. The caller holds the lock.
 func (c *Cluster) judgeAll() {
 	c.forgetInstances()
-	if !c.identifies() {
-		return
-	}
 	claimants := map[string][]Node{}
 	for _, node := range c.nodes {
 		if node.Claimed != "" {
@@ -147,7 +152,9 @@ func (c *Cluster) judgeAll() {
 		}
 	}
 	for instance, of := range claimants {
-		c.judgeClaimants(instance, of)
+		if c.identifies(of) {
+			c.judgeClaimants(instance, of)
+		}
 	}
 }
 
@@ -194,7 +201,7 @@ func (c *Cluster) judgeClaimants(instance string, claimants []Node) []Node {
 // lock.
 func (c *Cluster) isPending(node *Node) bool {
 	_, known := c.instances[node.Claimed]
-	return c.identifies() && node.Claimed != "" && !known
+	return node.Claimed != "" && !known && c.identifies([]Node{*node})
 }
 
 // startIdentifying looks up the unknown instances, unless a lookup is in progress.

@@ -73,7 +73,7 @@ type NodeReport struct {
 // nodeFrom extracts the kept state from a Node of the cluster.
 func (c *Cluster) nodeFrom(from *corev1.Node) Node {
 	n := nodeFrom(from)
-	if c.labelled {
+	if c.eks {
 		n.Slot = NoSlot // EKS has no nodes for its control planes
 	}
 	return n

@@ -25,17 +25,27 @@ import (
 // answerTime is how long an API may take to answer a machine.
 const answerTime = 30 * time.Second
 
-// joinEKS retries until the machine is a node of the EKS cluster that its NodeConfig names. Like nodeadm,
-// it does not retry with a NodeConfig that is not valid.
+// isForEKS reports whether user data is for an instance of an EKS cluster.
+func isForEKS(userData []byte) bool {
+	_, err := nodeConfigsOf(userData)
+	return !errors.Is(err, errNoNodeConfig) || isBottlerocket(userData)
+}
+
+// joinEKS retries until the machine is a node of the EKS cluster that its user data names. Like nodeadm and
+// Bottlerocket, it does not retry with user data that is not valid.
 func (m *fakeMachine) joinEKS(ctx context.Context) {
-	config, err := parseNodeConfig(m.spec.UserData)
+	what, read := "nodeadm: invalid NodeConfig", parseNodeConfig
+	if isBottlerocket(m.spec.UserData) {
+		what, read = "early-boot-config: invalid settings", parseBottlerocket
+	}
+	config, err := read(m.spec.UserData)
 	var flags kubeletFlags
 	if err == nil {
 		flags, err = config.kubelet()
 	}
 	if err != nil {
-		m.log.Info("The NodeConfig is not valid.", "why", err.Error())
-		m.report(ctx, slog.LevelError, "nodeadm: invalid NodeConfig", slog.String("error", err.Error()))
+		m.log.Info("The user data is not valid.", "why", err.Error())
+		m.report(ctx, slog.LevelError, what, slog.String("error", err.Error()))
 		return
 	}
 	for wait := startOver; ; wait = min(2*wait, longestWait) {

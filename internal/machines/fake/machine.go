@@ -63,7 +63,7 @@ func (m *fakeMachine) boot(ctx context.Context) {
 		m.log.Info("This machine's image is broken; it does nothing.", "image", m.spec.ImageID)
 		return
 	}
-	if _, err := nodeConfigsOf(m.spec.UserData); !errors.Is(err, errNoNodeConfig) {
+	if isForEKS(m.spec.UserData) {
 		m.joinEKS(ctx)
 		return
 	}

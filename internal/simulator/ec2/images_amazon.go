@@ -32,7 +32,7 @@ var amazonImages = []struct {
 		"al2023-ami-${1}2023.8.20260915.0-kernel-6.1-$2", "137112412989", 8, 0,
 	},
 	{
-		lazyregexp.New(`^/aws/service/bottlerocket/aws-k8s-(1\.(?:29|3[0-6]))/(x86_64|arm64)/latest/image_id$`),
+		lazyregexp.New(`^/aws/service/bottlerocket/aws-k8s-(1\.(?:29|3[0-6])(?:-nvidia)?)/(x86_64|arm64)/latest/image_id$`),
 		"bottlerocket-aws-k8s-$1-$2-v1.50.0-20260915", "092701018921", 2, 20,
 	},
 	{
@@ -40,6 +40,14 @@ var amazonImages = []struct {
 			`^/aws/service/eks/optimized-ami/(1\.(?:29|3[0-6]))/amazon-linux-2023/(x86_64|arm64)/standard/recommended/image_id$`,
 		),
 		"amazon-eks-node-al2023-$2-standard-$1-v20260915", "602401143452", 20, 0,
+	},
+	{
+		lazyregexp.New(`^/aws/service/eks/optimized-ami/(1\.(?:29|3[0-6]))/amazon-linux-2023/(x86_64|arm64)/nvidia/recommended/image_id$`),
+		"amazon-eks-node-al2023-$2-nvidia-$1-v20260915", "602401143452", 20, 0,
+	},
+	{ // for x86_64 only
+		lazyregexp.New(`^/aws/service/eks/optimized-ami/(1\.(?:29|3[0-6]))/amazon-linux-2023/(x86_64)/neuron/recommended/image_id$`),
+		"amazon-eks-node-al2023-$2-neuron-$1-v20260915", "602401143452", 20, 0,
 	},
 }
 

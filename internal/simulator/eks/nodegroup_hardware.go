@@ -29,18 +29,24 @@ const amazonLinux = "/aws/service/eks/optimized-ami/VERSION/amazon-linux-2023"
 // machineImages are the types of images.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html#AmazonEKS-Type-Nodegroup-amiType
 var machineImages = map[types.AMITypes]machineImage{
-	types.AMITypesAl2023X8664Standard: {
-		ec2types.ArchitectureTypeX8664, amazonLinux + "/x86_64/standard/recommended/image_id", serial, false,
-	},
-	types.AMITypesAl2023Arm64Standard: {
-		ec2types.ArchitectureTypeArm64, amazonLinux + "/arm64/standard/recommended/image_id", serial, false,
-	},
-	types.AMITypesBottlerocketX8664: {
-		ec2types.ArchitectureTypeX8664, "/aws/service/bottlerocket/aws-k8s-VERSION/x86_64/latest/image_id", "1.50.0-" + serial, true,
-	},
-	types.AMITypesBottlerocketArm64: {
-		ec2types.ArchitectureTypeArm64, "/aws/service/bottlerocket/aws-k8s-VERSION/arm64/latest/image_id", "1.50.0-" + serial, true,
-	},
+	types.AMITypesAl2023X8664Standard:     amazonLinuxImage(ec2types.ArchitectureTypeX8664, "standard"),
+	types.AMITypesAl2023Arm64Standard:     amazonLinuxImage(ec2types.ArchitectureTypeArm64, "standard"),
+	types.AMITypesAl2023X8664Nvidia:       amazonLinuxImage(ec2types.ArchitectureTypeX8664, "nvidia"),
+	types.AMITypesAl2023Arm64Nvidia:       amazonLinuxImage(ec2types.ArchitectureTypeArm64, "nvidia"),
+	types.AMITypesAl2023X8664Neuron:       amazonLinuxImage(ec2types.ArchitectureTypeX8664, "neuron"),
+	types.AMITypesBottlerocketX8664:       bottlerocketImage(ec2types.ArchitectureTypeX8664, ""),
+	types.AMITypesBottlerocketArm64:       bottlerocketImage(ec2types.ArchitectureTypeArm64, ""),
+	types.AMITypesBottlerocketX8664Nvidia: bottlerocketImage(ec2types.ArchitectureTypeX8664, "-nvidia"),
+	types.AMITypesBottlerocketArm64Nvidia: bottlerocketImage(ec2types.ArchitectureTypeArm64, "-nvidia"),
+}
+
+func amazonLinuxImage(of ec2types.ArchitectureType, variant string) machineImage {
+	return machineImage{of, amazonLinux + "/" + string(of) + "/" + variant + "/recommended/image_id", serial, false}
+}
+
+// https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html
+func bottlerocketImage(of ec2types.ArchitectureType, variant string) machineImage {
+	return machineImage{of, "/aws/service/bottlerocket/aws-k8s-VERSION" + variant + "/" + string(of) + "/latest/image_id", "1.50.0-" + serial, true}
 }
 
 // image returns the image of a node group for a version.

@@ -201,6 +201,9 @@ func TestRefusedNodegroups(t *testing.T) {
 		"another processor": {func(in *awseks.CreateNodegroupInput) {
 			in.AmiType, in.InstanceTypes = types.AMITypesAl2023Arm64Standard, []string{"t3.medium"}
 		}, "InvalidParameterException", "is not a valid instanceType for requested amiType"},
+		"drivers for another processor": {func(in *awseks.CreateNodegroupInput) {
+			in.AmiType, in.InstanceTypes = types.AMITypesBottlerocketArm64Nvidia, []string{"t3.medium"}
+		}, "InvalidParameterException", "is not a valid instanceType for requested amiType"},
 		"an old image": {
 			func(in *awseks.CreateNodegroupInput) { in.AmiType = types.AMITypesAl2X8664 }, "InvalidParameterException",
 			"AMI Type AL2_x86_64 is only supported for kubernetes versions 1.32 or earlier",

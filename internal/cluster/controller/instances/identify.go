@@ -33,6 +33,8 @@ const (
 	// templateTag is on instances from a launch template, as those of Karpenter. EC2 alone can set it.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/launch-instances-from-launch-template.html
 	templateTag = "aws:ec2launchtemplate:id"
+	// eksClusterTag is the tag with which EKS marks the instances of managed node groups.
+	eksClusterTag = "eks:cluster-name"
 	// mostFilterValues is the maximum number of values of a filter:
 	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html
 	mostFilterValues = 200
@@ -116,7 +118,11 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 	}
 	stack := StackOf(scaling)
 	identity.Slot = SlotOf(cluster, stack)
+	managed := nodeGroupOf(cluster, tags)
 	at := slices.IndexFunc(groups, func(group v1alpha1.InstanceGroup) bool {
+		if model.UsesEKS(cluster) && !model.IsSelfManaged(&group.Spec) {
+			return managed != "" && managed == group.Name
+		}
 		return model.GroupStackName(cluster.Name, group.Name) == stack
 	})
 	switch {
@@ -132,6 +138,16 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 		identity.Problem = "is in Auto Scaling group " + scaling + ", which does not belong to the cluster"
 	}
 	return identity
+}
+
+// nodeGroupOf returns the instance group of an instance of a managed node group, or "". EKS names the Auto Scaling group,
+// and the launch template of the group's stack tags the instances.
+// https://github.com/eksctl-io/eksctl/issues/2607
+func nodeGroupOf(cluster *v1alpha1.Cluster, tags map[string]string) string {
+	if tags[eksClusterTag] != cluster.Name || tags[model.TagCluster] != cluster.Name || tags[model.TagNamespace] != cluster.Namespace {
+		return ""
+	}
+	return tags[model.TagInstanceGroup]
 }
 
 // nodePoolOf returns the NodePool of an instance that the Cluster's Karpenter launched, or "". Slots let
