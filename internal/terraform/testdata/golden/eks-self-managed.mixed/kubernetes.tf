@@ -500,10 +500,6 @@ locals {
   }
 }
 
-data "aws_ssm_parameter" "mixed_batch_image_id" {
-  name = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
-}
-
 resource "aws_autoscaling_group" "mixed_batch" {
   capacity_rebalance        = true
   health_check_grace_period = 0
@@ -650,7 +646,7 @@ resource "aws_iam_role_policy_attachment" "mixed_batch_node_amazon_eks_worker_no
 }
 
 resource "aws_launch_template" "mixed_batch" {
-  image_id      = data.aws_ssm_parameter.mixed_batch_image_id.insecure_value
+  image_id      = "resolve:ssm:/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
   instance_type = "m6i.large"
   name_prefix   = "mixed-batch-LaunchTemplate-"
   user_data     = base64encode(replace(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_batch.user_data"), "tf-output-certificateauthority.invalid", aws_eks_cluster.mixed.certificate_authority[0].data), "tf-output-endpoint.invalid", aws_eks_cluster.mixed.endpoint))
@@ -722,10 +718,6 @@ locals {
     "cluster-operator.aws/role"           = "worker"
     "kubernetes.io/cluster/mixed"         = "owned"
   }
-}
-
-data "aws_ssm_parameter" "mixed_web_image_id" {
-  name = "/aws/service/bottlerocket/aws-k8s-1.36/arm64/latest/image_id"
 }
 
 resource "aws_autoscaling_group" "mixed_web" {
@@ -854,7 +846,7 @@ resource "aws_iam_role_policy_attachment" "mixed_web_node_amazon_eks_worker_node
 }
 
 resource "aws_launch_template" "mixed_web" {
-  image_id      = data.aws_ssm_parameter.mixed_web_image_id.insecure_value
+  image_id      = "resolve:ssm:/aws/service/bottlerocket/aws-k8s-1.36/arm64/latest/image_id"
   instance_type = "m7g.large"
   name_prefix   = "mixed-web-LaunchTemplate-"
   user_data     = base64encode(replace(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_web.user_data"), "tf-output-certificateauthority.invalid", aws_eks_cluster.mixed.certificate_authority[0].data), "tf-output-endpoint.invalid", aws_eks_cluster.mixed.endpoint))
