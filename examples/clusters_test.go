@@ -53,8 +53,8 @@ func TestClustersAreAcceptedAndResolve(t *testing.T) {
 		}
 	}
 	files, err := fs.Glob(examples.Clusters, "clusters/*.yaml")
-	if err != nil || len(files) != 14 {
-		t.Fatalf("%d files of clusters (%v), want 14", len(files), err)
+	if err != nil || len(files) != 15 {
+		t.Fatalf("%d files of clusters (%v), want 15", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {

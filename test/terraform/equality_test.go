@@ -130,7 +130,7 @@ func TestCloudFormationAndTerraformMakeTheSameAutoMode(t *testing.T) {
 // own, beside a managed one.
 func TestCloudFormationAndTerraformMakeTheSameSelfManagedGroup(t *testing.T) {
 	c := newEKSCloud(t)
-	applied := c.compare("eks-self-managed", "mixed", slices.Concat(
+	applied := c.compare("eks-self-managed", "eks-mixed", slices.Concat(
 		slices.DeleteFunc(slices.Clone(eksAllowed), func(d difference) bool {
 			return slices.Contains([]string{"AWS::EKS::Addon", "AWS::EKS::PodIdentityAssociation"}, d.kind) // It has none of these.
 		}),

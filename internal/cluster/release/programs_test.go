@@ -61,7 +61,8 @@ func TestAPatchIsMadeFromTheReleaseBefore(t *testing.T) {
 	want.Artifacts = append(
 		want.Artifacts[:5:5], all["v1.36.3"].Spec.Artifacts[5],
 	) // v1.36.3 has no crictl and another credential provider.
-	delete(want.Components, "node-cache") // It has none.
+	delete(want.Components, "node-cache") // It has neither DNS caches nor Calico.
+	want.Addons = all["v1.36.3"].Spec.Addons
 	if made.Name != "v1.36.4-acme.1" || made.Kind != "Release" || !reflect.DeepEqual(&made.Spec, want) {
 		t.Errorf("made %+v, want the spec %+v", made, want)
 	}
