@@ -94,7 +94,8 @@ func nodeLocalManifest(image string) map[string]any {
 			"containers": []any{map[string]any{
 				"name": "node-cache", "image": image,
 				"args": []any{
-					"-localip=" + nodeLocalAddress, "-conf=/etc/Corefile", "-setupiptables=false", fmt.Sprintf("-health-port=%d", nodeLocalHealth),
+					"-localip=" + nodeLocalAddress, "-conf=/etc/Corefile", "-setupiptables=false",
+					fmt.Sprintf("-health-port=%d", nodeLocalHealth),
 				},
 				"ports": []any{
 					map[string]any{"name": "dns", "containerPort": 53, "protocol": "UDP"},

@@ -40,7 +40,8 @@ func TestCalicoReplacesCilium(t *testing.T) {
 			gets: []string{"metrics-server", "calico-crds", "calico"}, before: "cilium", after: "calico",
 		},
 		"a cluster that has Calico and keeps it": {
-			own: []v1alpha1.Addon{{Name: "calico"}}, installed: with("calico-crds", "calico"), gets: []string{"metrics-server", "calico-crds", "calico"},
+			own: []v1alpha1.Addon{{Name: "calico"}}, installed: with("calico-crds", "calico"),
+			gets: []string{"metrics-server", "calico-crds", "calico"},
 		},
 		"a cluster that has Calico and no longer names it": {
 			installed: with("calico-crds", "calico"), gets: []string{"cilium", "metrics-server"}, before: "calico", after: "cilium",
