@@ -110,15 +110,8 @@ func TestPlanOfEKSMatchesWhatHappens(t *testing.T) {
 	w.apply("demo")
 	seen := map[string]bool{}
 	w.events(seen)
-	for _, e := range eksEdits {
-		ok := t.Run(e.name, func(t *testing.T) {
-			of := *w
-			of.t = t
-			of.tryEKS(&e, seen)
-		})
-		if !ok {
-			return // The next ones would go by what this one left behind.
-		}
+	if !w.tryAllEKS(t, eksEdits, seen) {
+		return
 	}
 
 	// The stack of the last add-on is deleted, and its events with it.
@@ -177,16 +170,24 @@ func TestPlanOfSelfManagedGroupMatchesWhatHappens(t *testing.T) {
 	w.apply("demo")
 	seen := map[string]bool{}
 	w.events(seen)
-	for _, e := range selfManagedEdits {
-		ok := t.Run(e.name, func(t *testing.T) {
+	w.tryAllEKS(t, selfManagedEdits, seen)
+}
+
+// tryAllEKS tries edits one after another, and reports whether all passed. After one that failed it ends: the next ones would go
+// by what that one left behind.
+func (w *suite) tryAllEKS(t *testing.T, edits []edit, seen map[string]bool) bool {
+	t.Helper()
+	for _, e := range edits {
+		passed := t.Run(e.name, func(t *testing.T) {
 			of := *w
 			of.t = t
 			of.tryEKS(&e, seen)
 		})
-		if !ok {
-			return // The next ones would go by what this one left behind.
+		if !passed {
+			return false
 		}
 	}
+	return true
 }
 
 // podRole is the ARN of a role that pods in EKS may have.

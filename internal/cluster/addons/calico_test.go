@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,12 +33,7 @@ func TestReleasedCalicoIsInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.release = all[0].DeepCopy()
-	for _, r := range all {
-		if r.Name == "v1.36.4" {
-			w.release = r.DeepCopy()
-		}
-	}
+	w.release = all[slices.IndexFunc(all, func(r *v1alpha1.Release) bool { return r.Name == "v1.36.4" })].DeepCopy()
 	// Calico is removed by a Job, which nothing here runs: without its record it stays, and no other test sees it.
 	t.Cleanup(func() {
 		err := w.clients.CoreV1().Secrets("tigera-operator").DeleteCollection(context.WithoutCancel(t.Context()), metav1.DeleteOptions{}, metav1.ListOptions{})
@@ -48,7 +44,6 @@ func TestReleasedCalicoIsInstalled(t *testing.T) {
 	w.cluster.Spec.Network.PodCIDR = "100.64.0.0/13"
 	w.cluster.Spec.Addons = []v1alpha1.Addon{{Name: release.AddonCalico}}
 	var calico []v1alpha1.ReleaseAddon
-	archives := map[string][]byte{}
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -60,13 +55,12 @@ func TestReleasedCalicoIsInstalled(t *testing.T) {
 		if archive == nil {
 			t.Skipf("%s has no archive of %s %s", folder, addon.Chart, addon.Version)
 		}
-		archives[addon.Chart] = archive
 		addon.Repository, addon.Digest = server.URL+"/"+addon.Chart, "" // It may be packed from its repository.
 		mux.HandleFunc("/"+addon.Chart+"/index.yaml", func(out http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintf(out, "apiVersion: v1\nentries:\n  %[1]s:\n  - {apiVersion: v2, name: %[1]s, version: %[2]s, urls: [\"%[3]s/%[1]s.tgz\"]}\n",
 				addon.Chart, addon.Version, server.URL)
 		})
-		mux.HandleFunc("/"+addon.Chart+".tgz", func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(archives[addon.Chart]) })
+		mux.HandleFunc("/"+addon.Chart+".tgz", func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(archive) })
 		calico = append(calico, addon)
 	}
 	if len(calico) != 2 {

@@ -54,13 +54,7 @@ func TestSelfManagedGroupOfEKS(t *testing.T) {
 	if entries := w.nodeEntries(); len(entries) != 1 {
 		t.Errorf("access entries of nodes: %v", entries)
 	}
-	w.eventually("all nodes are up to date", func() error {
-		err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed)
-		if summary := w.managed.Status.Nodes.UpdatedSummary; err == nil && summary != "2/2" {
-			return fmt.Errorf("%s are", summary)
-		}
-		return err
-	})
+	w.nodesAreUpdated()
 	w.hasNoCredentials()
 	before, err := w.nodes()
 	if err != nil || len(before) != 2 {

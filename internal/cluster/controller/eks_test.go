@@ -34,6 +34,18 @@ type eksSuite struct {
 	group   *v1alpha1.InstanceGroup
 }
 
+// nodesAreUpdated waits until the cluster's status says that both nodes are up to date.
+func (w *eksSuite) nodesAreUpdated() {
+	w.t.Helper()
+	w.eventually("all nodes are up to date", func() error {
+		err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(w.managed), w.managed)
+		if summary := w.managed.Status.Nodes.UpdatedSummary; err == nil && summary != "2/2" {
+			return fmt.Errorf("%s are", summary)
+		}
+		return err
+	})
+}
+
 func newEKSSuite(t *testing.T, latency func(resourceType, operation string) time.Duration, changes ...func(*eksSuite)) *eksSuite {
 	t.Helper()
 	host := fake.New(fake.Options{})
@@ -110,13 +122,7 @@ func TestClusterOfEKS(t *testing.T) {
 		status.Nodes.Summary != "2/2" {
 		t.Errorf("the status is %+v", status)
 	}
-	w.eventually("all nodes are up to date", func() error {
-		err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.managed), w.managed)
-		if summary := w.managed.Status.Nodes.UpdatedSummary; err == nil && summary != "2/2" {
-			return fmt.Errorf("%s are", summary)
-		}
-		return err
-	})
+	w.nodesAreUpdated()
 	w.hasNoCredentials()
 	before, err := w.nodes()
 	if err != nil || len(before) != 2 {
